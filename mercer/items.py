@@ -1,0 +1,340 @@
+"""What items are, and the one place that checks them.
+
+=========== ====================================================== =========================
+kind        accepted                                               kept as
+=========== ====================================================== =========================
+"vectors"   array-likes of shape (n, d); SciPy sparse matrices     float32 or uint8; CSR
+"bits"      booleans or 0/1 (n, bits); packed uint8 (n, bytes)     packed uint8
+"sets"      `Ragged`, or a list of arrays (size, d)                `Ragged`
+"any"       lists, arrays, `Ragged`: anything with rows            as it is
+=========== ====================================================== =========================
+
+C-contiguous float32 and uint8 arrays are never copied, also when they are memory-mapped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.arrays import Array, Ids
+from mercer.errors import InputError
+from mercer.ragged import Ragged
+
+__all__ = [
+    "Ragged",
+    "blocks",
+    "check",
+    "drop_bad",
+    "form",
+    "is_sparse",
+    "length",
+    "pack",
+    "rows_of",
+    "take",
+]
+
+CHECK_BYTES = 1 << 22  # how much of an array is looked at in one go
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where items come from, for the error texts."""
+
+    where: str
+    first_row: int = 0
+
+    def error(self, text: str) -> InputError:
+        return InputError(f"{self.where}: {text}")
+
+
+def check(
+    X: Any, kind: str = "vectors", *, where: str = "items", nonnegative: bool = False,
+    first_row: int = 0,
+) -> Any:  # fmt: skip
+    """Return items in the form the package works with, or raise `InputError`.
+
+    Parameters
+    ----------
+    X : items
+        What the user gave.
+    kind : {"vectors", "bits", "sets", "any"}
+        What the kernel wants.
+    where : str
+        Who asks; begins the error text.
+    nonnegative : bool
+        Whether negative values are refused (histograms and counts).
+    first_row : int
+        The number of the first row, where X is a block of something larger.
+
+    Returns
+    -------
+    items
+        As the table at the top of this module says.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.check([[1, 2], [3, 4]]).dtype
+    dtype('float32')
+    """
+    X = rows_of(X, where)
+    if kind == "any":
+        return X
+    place = _Place(where, first_row)
+    checked = _CHECKS[kind](X, place)
+    _check_values(checked, nonnegative, place)
+    return checked
+
+
+def rows_of(X: Any, where: str = "items") -> Any:
+    """Return X as something whose rows can be sliced and taken, without reading them.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.rows_of(("a", "b"))
+    ['a', 'b']
+    """
+    place = _Place(where)
+    _refuse_strangers(X, place)
+    if hasattr(X, "to_numpy"):  # a pandas or polars table: its rows are the items
+        X = X.to_numpy()
+    if is_sparse(X):
+        X = X.tocsr()
+    if length(X) == 0:
+        raise place.error("there are no items. Pass at least one.")
+    return list(X) if isinstance(X, tuple) else X
+
+
+def length(X: Any) -> int:
+    """Return the number of items."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def form(X: Any) -> tuple[str, int] | None:
+    """Return how checked vectors are stored and how wide they are; None for other items.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import items
+    >>> items.form(np.zeros((3, 128)))
+    ('dense', 128)
+    """
+    if not hasattr(X, "shape") or len(X.shape) != 2:
+        return None
+    return "sparse" if is_sparse(X) else "dense", int(X.shape[1])
+
+
+def take(X: Any, rows: Ids) -> Any:
+    """Return the items with these row numbers, in this order.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.take(["a", "b", "c"], [2, 0])
+    ['c', 'a']
+    """
+    if isinstance(X, (list, tuple)):
+        return [X[row] for row in rows]
+    if isinstance(X, np.ndarray) or is_sparse(X):
+        return X[rows]
+    return X.take(rows)
+
+
+def blocks(X: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
+    """Yield ``(first_row, block)`` with at most `n_rows` items each.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> list(items.blocks([1, 2, 3], 2))
+    [(0, [1, 2]), (2, [3])]
+    """
+    for start in range(0, length(X), n_rows):
+        yield start, X[start : start + n_rows]
+
+
+def drop_bad(X: Any) -> tuple[Any, Ids]:
+    """Return the vectors or sets without NaN and infinity, and which rows they were.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> good, rows = items.drop_bad([[1.0, 2.0], [float("nan"), 0.0]])
+    >>> good, rows
+    (array([[1., 2.]], dtype=float32), array([0]))
+    """
+    sets = isinstance(X, Ragged)
+    checked = _sets(X, _Place("drop_bad")) if sets else _vectors(X, _Place("drop_bad"))
+    good = np.flatnonzero(~_bad_rows(checked))
+    return take(checked, good), good
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a SciPy sparse matrix or array (SciPy is not imported to find out)."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def pack(X: Array) -> npt.NDArray[np.uint8]:
+    """Pack an array of 0 and 1 into bits, eight a byte, as ``numpy.packbits``."""
+    return np.packbits(X.astype(bool, copy=False), axis=1)
+
+
+def _refuse_strangers(X: Any, place: _Place) -> None:
+    """Refuse what looks like a collection of items and is not."""
+    if isinstance(X, (str, bytes)):
+        raise place.error("got one string. Pass a list of items: [text].")
+    if isinstance(X, (dict, set, frozenset)) or X is None:
+        raise place.error(f"got a {type(X).__name__}, which has no rows. Pass a list or an array.")
+    if not hasattr(X, "__len__") and not hasattr(X, "shape"):
+        raise place.error(
+            f"got {type(X).__name__}, which has no length. Pass a list or an array: list(items)."
+        )
+
+
+def _as_matrix(X: Any, place: _Place) -> Array:
+    try:
+        A = np.asarray(X)
+    except ValueError:
+        raise place.error(_describe_uneven(X)) from None
+    if A.dtype.kind not in "biuf":
+        raise place.error(
+            f"items are of type {A.dtype}, not numbers. "
+            "Pass numbers, or use a kernel for such items (mercer.kernels.from_function)."
+        )
+    if A.ndim == 1 and A.size:
+        raise place.error(
+            f"got one dimension with {len(A)} values. Pass one row per item: "
+            "X[None, :] for one item, X[:, None] for many of one feature."
+        )
+    if A.size == 0:
+        raise place.error("there are no items. Pass at least one, with at least one feature.")
+    if A.ndim != 2:
+        raise place.error(f"got shape {A.shape}. Pass one row per item: (n_items, n_features).")
+    return A
+
+
+def _describe_uneven(X: Any) -> str:
+    sizes = [len(row) if hasattr(row, "__len__") else 1 for row in X]
+    row = next((i for i, size in enumerate(sizes) if size != sizes[0]), 0)
+    return (
+        f"row {row} has {sizes[row]} values but row 0 has {sizes[0]}. Pass rows of the same "
+        "length; for sets of different sizes use mercer.Ragged.from_list."
+    )
+
+
+def _vectors(X: Any, place: _Place) -> Any:
+    if is_sparse(X):
+        return _csr(X, place)
+    A = _as_matrix(X, place)
+    if A.dtype == bool:
+        A = A.view(np.uint8)
+    if A.dtype == np.uint8:
+        return np.ascontiguousarray(A)
+    with np.errstate(over="ignore"):  # values too large for float32 are reported as infinity
+        return np.ascontiguousarray(A, dtype=np.float32)
+
+
+def _csr(X: Any, place: _Place) -> Any:
+    if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
+        raise place.error(f"got a sparse array of shape {X.shape}. Pass (n_items, n_features).")
+    C = X.tocsr().astype(np.float32, copy=False)
+    if not C.has_canonical_format:
+        C = C.copy()
+        C.sum_duplicates()
+    return C
+
+
+def _bits(X: Any, place: _Place) -> npt.NDArray[np.uint8]:
+    if is_sparse(X):
+        return _pack_sparse(X.tocsr(), place)
+    A = _as_matrix(X, place)
+    if A.dtype == np.uint8:
+        return np.ascontiguousarray(A)
+    odd = np.flatnonzero(((A != 0) & (A != 1)).any(axis=1))
+    if len(odd):
+        raise place.error(
+            f"row {place.first_row + odd[0]} has values other than 0 and 1. Pass booleans, "
+            "0 and 1, or bits packed by numpy.packbits; for counts use the kernel MinMax."
+        )
+    return pack(A)
+
+
+def _pack_sparse(C: Any, place: _Place) -> npt.NDArray[np.uint8]:
+    parts = [_bits(C[rows : rows + 4096].toarray(), place) for rows in range(0, C.shape[0], 4096)]
+    return np.concatenate(parts)
+
+
+def _sets(X: Any, place: _Place) -> Ragged:
+    sets = X if isinstance(X, Ragged) else Ragged.from_list(X)
+    if sets.values.dtype == np.uint8 or sets.values.dtype == np.float32:
+        return sets
+    return Ragged(sets.values.astype(np.float32), sets.offsets, sets.positions)
+
+
+_CHECKS = {"vectors": _vectors, "bits": _bits, "sets": _sets}
+
+
+def _check_values(X: Any, nonnegative: bool, place: _Place) -> None:
+    values = X.values if isinstance(X, Ragged) else X.data if is_sparse(X) else X
+    if values.dtype == np.uint8 or values.size == 0:
+        return
+    low, high = _range(values)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise place.error(_describe_bad(X, place))
+    if nonnegative and low < 0:
+        raise place.error(_describe_negative(X, place))
+
+
+def _range(values: Array) -> tuple[float, float]:
+    """Return the least and largest value, block by block; NaN wins over both."""
+    step = max(1, CHECK_BYTES // max(1, values.itemsize * int(np.prod(values.shape[1:]))))
+    parts = [values[i : i + step] for i in range(0, len(values), step)]
+    low = np.array([part.min() for part in parts])
+    high = np.array([part.max() for part in parts])
+    return float(low.min()), float(high.max())
+
+
+def _bad_rows(X: Any) -> npt.NDArray[np.bool_]:
+    return _rows_where(X, lambda values: ~np.isfinite(values))
+
+
+def _rows_where(X: Any, is_odd: Any) -> npt.NDArray[np.bool_]:
+    """Return which items have a value for which `is_odd` holds."""
+    if not isinstance(X, Ragged) and not is_sparse(X):
+        return np.asarray(is_odd(X).any(axis=1))
+    if is_sparse(X):
+        owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[is_odd(X.data)]
+    else:
+        owners = np.repeat(np.arange(len(X)), np.diff(X.offsets))[is_odd(X.values).any(axis=1)]
+    found = np.zeros(length(X), bool)
+    found[owners] = True
+    return found
+
+
+def _describe_bad(X: Any, place: _Place) -> str:
+    bad = _bad_rows(X)
+    nan = _rows_where(X, np.isnan)
+    what = "NaN" if nan.any() else "infinity, or a value too large for float32"
+    rows = np.flatnonzero(nan if nan.any() else bad)
+    return (
+        f"{len(rows)} of {length(X)} items contain {what} "
+        f"(first: row {place.first_row + rows[0]}). Remove them or use mercer.items.drop_bad."
+    )
+
+
+def _describe_negative(X: Any, place: _Place) -> str:
+    rows = np.flatnonzero(_rows_where(X, lambda values: values < 0))
+    return (
+        f"{len(rows)} of {length(X)} items contain negative values "
+        f"(first: row {place.first_row + rows[0]}). This kernel compares histograms or counts: "
+        "shift or clip the values, or use a kernel such as RBF or Laplacian."
+    )

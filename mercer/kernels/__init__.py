@@ -1,0 +1,58 @@
+"""Similarities of all kinds: built-in, composed, and your own.
+
+A kernel compares two items; larger means nearer. See `Kernel` for what all of them can do.
+"""
+
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.bits import Tanimoto, Tversky
+from mercer.kernels.compiled import CompiledKernel, kernel
+from mercer.kernels.functions import (
+    DistanceKernel,
+    FunctionKernel,
+    GramKernel,
+    Precomputed,
+    from_distance,
+    from_function,
+    from_gram,
+)
+from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.names import from_spec, get, names, register, to_spec
+from mercer.kernels.prepared import Prepared
+from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+
+__all__ = [
+    "RBF",
+    "Chi2",
+    "CompiledKernel",
+    "Cosine",
+    "DistanceKernel",
+    "Exp",
+    "ExpChi2",
+    "FunctionKernel",
+    "GramKernel",
+    "Hellinger",
+    "Intersection",
+    "JensenShannon",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "MinMax",
+    "Normalized",
+    "Polynomial",
+    "Precomputed",
+    "Prepared",
+    "Product",
+    "Scaled",
+    "Sum",
+    "Tanimoto",
+    "Tversky",
+    "from_distance",
+    "from_function",
+    "from_gram",
+    "from_spec",
+    "get",
+    "kernel",
+    "names",
+    "register",
+    "to_spec",
+]

@@ -1,0 +1,88 @@
+"""What numba cannot say by itself: borrow or prefetch a row, see a float's bits, count bits."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+__all__ = ["bits_of", "borrow", "float_of", "popcount", "prefetch"]
+
+CACHE_LINE = 64  # bytes
+
+
+@intrinsic
+def borrow(typingctx, matrix, i):  # type: ignore[no-untyped-def]
+    """Return row i of a C-contiguous matrix without owning it.
+
+    ``matrix[i]`` would count references, atomically, for every pair of rows.
+    """
+    returned = types.Array(matrix.dtype, 1, "C")
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        _, features = cgutils.unpack_tuple(builder, array.shape)
+        stride, itemsize = cgutils.unpack_tuple(builder, array.strides)
+        row = context.make_array(signature.return_type)(context, builder)
+        populate_array(
+            row,
+            data=cgutils.pointer_add(builder, array.data, builder.mul(args[1], stride)),
+            shape=cgutils.pack_array(builder, [features]),
+            strides=cgutils.pack_array(builder, [itemsize]),
+            itemsize=array.itemsize,
+            meminfo=None,
+        )
+        return row._getvalue()
+
+    return returned(matrix, types.intp), codegen
+
+
+@intrinsic
+def prefetch(typingctx, matrix, i):  # type: ignore[no-untyped-def]
+    """Ask the memory for row i of a matrix, every cache line of it, and do not wait."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        stride, _ = cgutils.unpack_tuple(builder, array.strides)
+        byte = ir.IntType(8).as_pointer()
+        start = builder.gep(builder.bitcast(array.data, byte), [builder.mul(args[1], stride)])
+        flag = ir.IntType(32)
+        takes = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], takes)
+        step = stride.type(CACHE_LINE)
+        with cgutils.for_range_slice(builder, stride.type(0), stride, step) as (offset, _):
+            # for reading, to be kept in all caches, data
+            builder.call(fetch, [builder.gep(start, [offset]), flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(matrix, types.intp), codegen
+
+
+def _reinterpret(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+
+@intrinsic
+def bits_of(typingctx, number):  # type: ignore[no-untyped-def]
+    """Return the bits of a float as an integer of the same size."""
+    returned = types.int32 if number == types.float32 else types.int64
+    return returned(number), _reinterpret
+
+
+@intrinsic
+def float_of(typingctx, bits):  # type: ignore[no-untyped-def]
+    """Return the float that has these bits."""
+    returned = types.float32 if bits == types.int32 else types.float64
+    return returned(bits), _reinterpret
+
+
+@intrinsic
+def popcount(typingctx, word):  # type: ignore[no-untyped-def]
+    """Return how many bits of a 64-bit word are set."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen

@@ -1,0 +1,301 @@
+"""Kernels and their algebra: sums, products, scales, exponentials, normalisation.
+
+Each operation keeps a positive semi-definite kernel positive semi-definite, and its tolerance
+follows from those of its parts by the Cauchy–Schwarz inequality.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.arrays import Array, DType, Ids
+from mercer.errors import KernelError
+from mercer.kernels.prepared import Prepared
+from mercer.kernels.similarity import Similarity, unit
+from mercer.params import check_number, plain
+
+__all__ = ["Exp", "Kernel", "Normalized", "Product", "Scaled", "Sum"]
+
+
+class Kernel(Similarity):
+    """A similarity that can be added, multiplied and normalised; the base of all kernels.
+
+    Attributes
+    ----------
+    input : str
+        What items it takes: "vectors" (also sparse), "bits", "sets" or "any".
+    psd : bool
+        Whether it is known to be positive semi-definite. Certificates rest on it.
+    symmetric : bool
+        Whether k(x, y) = k(y, x).
+    nonnegative : bool
+        Whether it takes nonnegative values only.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> 0.5 * kernels.Chi2() + kernels.RBF(gamma=2.0)
+    0.5 * Chi2() + RBF(gamma=2.0)
+    >>> kernels.Chi2().normalized().exp(3.0)
+    Chi2().normalized().exp(3.0)
+    """
+
+    __array_ufunc__ = None  # so that numpy.float64(0.5) * kernel asks the kernel
+    _binds: ClassVar[int] = 3  # how tightly the repr binds: 1 sum, 2 product, 3 everything else
+
+    def __add__(self, other: object) -> Sum:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: object) -> Product | Scaled:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(plain(other), self) if isinstance(other, Real) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def exp(self, s: float = 1.0) -> Exp:
+        """Return exp(s (k - 1)): sharper, and ranking exactly as this kernel does (R eq. 4)."""
+        return Exp(self, s)
+
+    def normalized(self) -> Normalized:
+        """Return k(x, y) / √(k(x, x) k(y, y)), and 0 where an item has k(x, x) = 0."""
+        return Normalized(self)
+
+
+class _Pair(Kernel):
+    """Two kernels of the same items."""
+
+    _sign: str
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        self.left = left
+        self.right = right
+        self._validate()
+
+    def _validate(self) -> None:
+        kinds = {self.left.input, self.right.input} - {"any"}
+        if len(kinds) > 1:
+            raise KernelError(
+                f"cannot join {self.left!r}, which takes {self.left.input}, and {self.right!r}, "
+                f"which takes {self.right.input}. Both must compare the same items."
+            )
+        self.input = kinds.pop() if kinds else "any"
+        self.psd = self.left.psd and self.right.psd
+        self.symmetric = self.left.symmetric and self.right.symmetric
+        self.nonnegative = self.left.nonnegative or self.right.nonnegative
+        self._threads = self.left._threads and self.right._threads
+        self._tile_shape = min(self.left._tile_shape, self.right._tile_shape)
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        return self.left._prepared(X), self.right._prepared(X)
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        right = np.empty(out.shape, out.dtype)
+        self.left._tile(P.parts[0], R.parts[0], out)
+        self.right._tile(P.parts[1], R.parts[1], right)
+        self._join(out, right)
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        return self._join(
+            self.left._gather(P.parts[0], R.parts[0], ids, dtype),
+            self.right._gather(P.parts[1], R.parts[1], ids, dtype),
+        )
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return self._join(self.left._diag(P.parts[0], dtype), self.right._diag(P.parts[1], dtype))
+
+    @abstractmethod
+    def _join(self, a: Array, b: Array) -> Array:
+        """Join the values of both kernels, in place of the first."""
+
+    def _parts_tolerance(
+        self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike
+    ) -> tuple[float, float]:
+        return (
+            self.left.tolerance(*(P.parts[0] for P in prepared), dtype=dtype),
+            self.right.tolerance(*(P.parts[1] for P in prepared), dtype=dtype),
+        )
+
+    def __repr__(self) -> str:
+        # Python groups a + b + c from the left, so the right side needs the tighter grip
+        left, right = _grouped(self.left, self._binds), _grouped(self.right, self._binds + 1)
+        return f"{left} {self._sign} {right}"
+
+
+class Sum(_Pair):
+    """k(x, y) = a(x, y) + b(x, y); written ``a + b``."""
+
+    _sign, _binds = "+", 1
+
+    def _join(self, a: Array, b: Array) -> Array:
+        a += b
+        return a
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: the scales √(a a) + √(b b) add up to at most the sum's own."""
+        return max(self._parts_tolerance(prepared, dtype)) + unit(dtype)
+
+
+class Product(_Pair):
+    """k(x, y) = a(x, y) b(x, y); written ``a * b``."""
+
+    _sign, _binds = "*", 2
+
+    def _join(self, a: Array, b: Array) -> Array:
+        a *= b
+        return a
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: relative errors of the factors add."""
+        a, b = self._parts_tolerance(prepared, dtype)
+        return (1 + a) * (1 + b) * (1 + unit(dtype)) - 1
+
+
+class _Wrapped(Kernel):
+    """A kernel made of one other."""
+
+    kernel: Kernel
+
+    def _validate(self) -> None:
+        self.input, self.psd, self.symmetric = (
+            self.kernel.input, self.kernel.psd, self.kernel.symmetric,
+        )  # fmt: skip
+        self.nonnegative, self._threads = self.kernel.nonnegative, self.kernel._threads
+        self._tile_shape = self.kernel._tile_shape
+
+    def _inner_tolerance(self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike) -> float:
+        return self.kernel.tolerance(*(P.parts[0] for P in prepared), dtype=dtype)
+
+
+class _Changed(_Wrapped):
+    """One kernel whose values are changed one by one."""
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        return (self.kernel._prepared(X),)
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        self.kernel._tile(P.parts[0], R.parts[0], out)
+        self._change(out)
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        return self._change(self.kernel._gather(P.parts[0], R.parts[0], ids, dtype))
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return self._change(self.kernel._diag(P.parts[0], dtype))
+
+    @abstractmethod
+    def _change(self, values: Array) -> Array:
+        """Change values, in place."""
+
+
+class Scaled(_Changed):
+    """k(x, y) = factor · a(x, y); written ``0.5 * a``."""
+
+    _binds = 2
+
+    def __init__(self, factor: float, kernel: Kernel) -> None:
+        self.factor = factor
+        self.kernel = kernel
+        self._validate()
+
+    def _validate(self) -> None:
+        super()._validate()
+        check_number("Scaled", "factor", self.factor, above=0)
+
+    def _change(self, values: Array) -> Array:
+        values *= values.dtype.type(self.factor)
+        return values
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: two more roundings, of the factor and of the product."""
+        return (1 + self._inner_tolerance(prepared, dtype)) * (1 + 2.01 * unit(dtype)) - 1
+
+    def __repr__(self) -> str:
+        return f"{float(self.factor)!r} * {_grouped(self.kernel, 3)}"
+
+
+class Exp(_Changed):
+    """k(x, y) = exp(s (a(x, y) - 1)); written ``a.exp(s)`` (R eq. 4).
+
+    It ranks exactly as `a` does. To rank by the normalised kernel, normalise first:
+    ``a.normalized().exp(s)``.
+    """
+
+    def __init__(self, kernel: Kernel, s: float = 1.0) -> None:
+        self.kernel = kernel
+        self.s = s
+        self._validate()
+
+    def _validate(self) -> None:
+        super()._validate()
+        check_number("Exp", "s", self.s, above=0)
+
+    def _change(self, values: Array) -> Array:
+        s = values.dtype.type(self.s)
+        values -= 1
+        values *= s
+        return np.exp(values, out=values)
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: an absolute error e of `a` becomes a factor exp(s e)."""
+        largest = max(float(self.kernel._diag(P.parts[0], np.dtype(np.float64)).max())
+                      for P in prepared)  # fmt: skip
+        u = unit(dtype)
+        absolute = self._inner_tolerance(prepared, dtype) * largest + 3 * u * (1 + largest)
+        return math.expm1(min(self.s * absolute, 100.0)) + 6 * u
+
+    def __repr__(self) -> str:
+        return f"{_grouped(self.kernel, 3)}.exp({float(self.s)!r})"
+
+
+class Normalized(_Wrapped):
+    """k(x, y) = a(x, y) / √(a(x, x) a(y, y)); written ``a.normalized()``; 0/0 is 0."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._validate()
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        P = self.kernel._prepared(X)
+        own = self.kernel._diag(P, np.dtype(np.float64))
+        if (own < 0).any():
+            row = int(np.argmax(own < 0))
+            raise KernelError(
+                f"{self!r}: k(x, x) = {own[row]:.3g} for item {row}. A kernel with a negative "
+                "self-similarity cannot be normalised."
+            )
+        with np.errstate(divide="ignore"):
+            return P, np.where(own > 0, 1 / np.sqrt(own), 0.0)
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        self.kernel._tile(P.parts[0], R.parts[0], out)
+        out *= P.parts[1].astype(out.dtype)[:, None]
+        out *= R.parts[1].astype(out.dtype)
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        values = self.kernel._gather(P.parts[0], R.parts[0], ids, dtype)
+        values *= P.parts[1].astype(dtype)[:, None]
+        values *= R.parts[1].astype(dtype)[ids]
+        return values
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return np.asarray(P.parts[1] > 0, dtype)
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: that of `a`, that of its diagonal, and four roundings."""
+        own = self._inner_tolerance(prepared, np.float64)
+        return (1 + self._inner_tolerance(prepared, dtype)) * (1 + 4.01 * unit(dtype) + own) - 1
+
+    def __repr__(self) -> str:
+        return f"{_grouped(self.kernel, 3)}.normalized()"
+
+
+def _grouped(kernel: Kernel, binds: int) -> str:
+    """Return the repr, in brackets where it would otherwise be read as something else."""
+    return f"({kernel!r})" if kernel._binds < binds else repr(kernel)

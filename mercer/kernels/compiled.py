@@ -1,0 +1,217 @@
+"""A user's own pair function, compiled into every loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, types
+from numba.core.errors import NumbaError
+
+from mercer import items
+from mercer.arrays import Array, DType, Ids
+from mercer.errors import InputError, KernelError
+from mercer.kernels._loops import FAST, Loops, user_loops
+from mercer.kernels._single import SinglePrecision
+from mercer.kernels.base import Kernel
+from mercer.kernels.functions import check_symmetry, require_two_arguments
+from mercer.kernels.prepared import Prepared
+from mercer.kernels.similarity import unit
+
+__all__ = ["CompiledKernel", "kernel"]
+
+PairFunction = Callable[[Any, Any], float]
+TRIAL_ROWS = 4  # items on which a new kernel is tried before it is used
+
+
+class CompiledKernel(Kernel):
+    """What `mercer.kernel` makes of a function.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y)`` of two vectors, returning a number. It is compiled by numba at first
+        use, so it may use loops, arithmetic, ``math`` and NumPy on one-dimensional arrays.
+    psd : bool
+        Whether it is positive semi-definite. Nobody can check that for all items: certificates
+        rest on your word.
+    nonnegative : bool
+        Whether items with negative values are refused.
+    error : float, optional
+        The rounding error of one value relative to √(k(x,x) k(y,y)), in units of 2^-24;
+        the number of features plus 16 by default, which holds for sums of nonnegative terms.
+    """
+
+    def __init__(
+        self,
+        function: PairFunction,
+        psd: bool = False,
+        nonnegative: bool = False,
+        error: float | None = None,
+    ) -> None:
+        self.function = function
+        self.psd = psd
+        self.nonnegative = nonnegative
+        self.error = error
+        require_two_arguments(function, "mercer.kernel")
+
+    @property
+    def label(self) -> str:
+        """The function's name."""
+        return getattr(self.function, "__name__", "kernel")
+
+    def __repr__(self) -> str:
+        return self.label
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Return the declared error, or that of a sum over the features."""
+        features = max(P.form[1] for P in prepared if P.form)
+        return (features + 16 if self.error is None else self.error) * unit(dtype)
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        self._try(X)
+        return (X,)
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        self._fill(P.parts[0], R.parts[0], out)
+
+    def _fill(self, X: Any, Y: Any, out: Array) -> None:
+        pair = self._pair(out.dtype)
+        self._loops.tile(pair, _dense(X, out.dtype), _dense(Y, out.dtype), out)
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        Q, X = P.parts[0], R.parts[0]
+        out = np.empty(ids.shape, dtype)
+        if items.is_sparse(X):
+            for i, rows in enumerate(ids):  # a user's function sees whole vectors
+                self._fill(Q[i : i + 1], X[rows], out[i : i + 1])
+        else:
+            self._loops.gather(self._pair(dtype), Q, X, ids, out)
+        return out
+
+    @cached_property
+    def _loops(self) -> Loops:
+        return user_loops()
+
+    @cached_property
+    def _compiled(self) -> dict[DType, Any]:
+        return {}
+
+    def _pair(self, dtype: DType) -> Any:
+        """Return the function compiled for rows of this type; the loops inline it."""
+        if dtype not in self._compiled:
+            single = {"pipeline_class": SinglePrecision} if dtype == np.float32 else {}
+            compiled = njit(**FAST, **single)(self.function)
+            vector = types.Array(types.float32 if single else types.float64, 1, "C")
+            try:
+                compiled.compile((vector, vector))
+            except NumbaError as error:
+                raise KernelError(_explain(self.label, error)) from None
+            _require_number(self.label, compiled.nopython_signatures[0].return_type)
+            self._compiled[dtype] = compiled
+        return self._compiled[dtype]
+
+    @cached_property
+    def _tried(self) -> list[bool]:
+        return []
+
+    def _try(self, X: Any) -> None:
+        """Compare, once, the compiled function with the Python one and with its own mirror."""
+        if self._tried:
+            return
+        sample = _dense(X[:TRIAL_ROWS], np.dtype(np.float64))
+        values = np.empty((len(sample), len(sample)))
+        self._fill(sample, sample, values)
+        check_symmetry(self.label, values)
+        with np.errstate(all="ignore"):
+            for i in range(len(sample)):
+                self._compare(sample[0], sample[i], values[0, i])
+        self._tried.append(True)
+
+    def _compare(self, x: Array, y: Array, found: float) -> None:
+        try:
+            expected = float(self.function(x, y))
+        except Exception as error:
+            raise KernelError(
+                f"{self.label}: fails on the first items: {type(error).__name__}: {error}. "
+                "Compiled code does not check indices, so it must work as plain Python first."
+            ) from error
+        if not np.isclose(found, expected, rtol=1e-6, atol=1e-9, equal_nan=True):
+            raise KernelError(
+                f"{self.label}: compiled, it returns {found:.9g} where Python returns "
+                f"{expected:.9g}. It must not depend on anything but its two vectors."
+            )
+
+
+@overload
+def kernel(function: PairFunction) -> CompiledKernel: ...
+@overload
+def kernel(
+    *, psd: bool = False, nonnegative: bool = False, error: float | None = None
+) -> Callable[[PairFunction], CompiledKernel]: ...
+def kernel(function: PairFunction | None = None, **facts: Any) -> Any:
+    """Make a kernel of a pair function; use it as a decorator.
+
+    The function is compiled into every loop of the package, at the speed of a built-in kernel:
+    literals take the precision of the items. Write a loop over the features for full speed;
+    expressions on whole arrays work too, with temporary arrays.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y)`` of two one-dimensional float arrays, returning a number.
+    **facts
+        ``psd``, ``nonnegative`` and ``error``; see `CompiledKernel`.
+
+    Returns
+    -------
+    CompiledKernel
+        A kernel like any other.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> @mercer.kernel(psd=True, nonnegative=True)
+    ... def overlap(x, y):
+    ...     total = 0.0
+    ...     for i in range(len(x)):
+    ...         total += min(x[i], y[i])
+    ...     return total
+    >>> overlap([[1.0, 2.0]], [[2.0, 1.0]])
+    array([[2.]], dtype=float32)
+    >>> overlap.normalized() + mercer.kernels.Chi2()
+    overlap.normalized() + Chi2()
+    """
+    if function is None:
+        return lambda f: CompiledKernel(f, **facts)
+    if not callable(function):
+        raise InputError(f"mercer.kernel: got {function!r}. Pass a function of two vectors.")
+    return CompiledKernel(function, **facts)
+
+
+def _dense(X: Any, dtype: DType) -> Array:
+    found = X.toarray() if items.is_sparse(X) else X
+    return np.ascontiguousarray(found, dtype=dtype)
+
+
+def _require_number(label: str, returned: Any) -> None:
+    if not isinstance(returned, (types.Float, types.Integer, types.Boolean)):
+        raise KernelError(
+            f"{label}: returns {returned}, not a number. Return one real number for two vectors."
+        )
+
+
+def _explain(label: str, error: NumbaError) -> str:
+    """Return numba's reason in one line, with the line of the user's file."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith(("Failed", "During", "-"))]
+    where = next((line for line in reversed(lines) if line.startswith('File "')), "")
+    place = f" ({where.rstrip(':')})" if where else ""
+    return (
+        f"{label}: does not compile{place}: {said[0] if said else error}. Compiled kernels use "
+        "loops, arithmetic, math and NumPy on one-dimensional arrays; for any other Python use "
+        "mercer.kernels.from_function."
+    )

@@ -1,0 +1,358 @@
+"""Kernels of any Python objects: from a pair function, a batch function, a distance, a matrix."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items
+from mercer.arrays import Array, DType, Ids
+from mercer.errors import InputError, KernelError
+from mercer.kernels.base import Kernel
+from mercer.kernels.prepared import Prepared
+from mercer.kernels.similarity import unit
+from mercer.params import check_number
+
+__all__ = [
+    "DistanceKernel",
+    "FunctionKernel",
+    "GramKernel",
+    "Precomputed",
+    "from_distance",
+    "from_function",
+    "from_gram",
+]
+
+TRIAL_ITEMS = 3  # items on which a new function is tried before it is used
+UNDERFLOW = 87.0  # exp(-87) is the smallest normal float32
+
+
+class FunctionKernel(Kernel):
+    """What `from_function` returns: k(x, y) = function(x, y) for any Python objects."""
+
+    input = "any"
+    _threads = False
+    _tile_shape = (16, 256)
+
+    def __init__(self, function: Callable[[Any, Any], float], psd: bool = False) -> None:
+        self.function = function
+        self.psd = psd
+        require_two_arguments(function, "from_function")
+        self._tried = False
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Allow for the function's own roundings in double precision, and for the result's."""
+        return unit(dtype) + 2.0**-40
+
+    @property
+    def label(self) -> str:
+        """The function's name."""
+        return _name(self.function)
+
+    def _value(self, x: Any, y: Any) -> float:
+        """Return the kernel value of two objects."""
+        return float(self.function(x, y))
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        if not self._tried:
+            sample = X[:TRIAL_ITEMS]
+            n = items.length(sample)
+            values = [[self._guarded(sample, i, sample, j) for j in range(n)] for i in range(n)]
+            check_symmetry(self.label, np.array(values))
+            self._tried = True
+        return (X,)
+
+    def _guarded(self, X: Any, i: int, Y: Any, j: int) -> float:
+        try:
+            return self._value(X[i], Y[j])
+        except KernelError:
+            raise
+        except Exception as error:
+            raise KernelError(
+                f"{self.label}: fails on two items: {type(error).__name__}: {error}. "
+                f"They are {_short(X[i])} and {_short(Y[j])}."
+            ) from error
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        X, Y = P.parts[0], R.parts[0]
+        for i, j in np.ndindex(out.shape):
+            out[i, j] = self._guarded(X, i, Y, j)
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        Q, X = P.parts[0], R.parts[0]
+        out = np.zeros(ids.shape, dtype)
+        for i, j in np.argwhere(ids >= 0):
+            out[i, j] = self._guarded(Q, i, X, ids[i, j])
+        return out
+
+    def __repr__(self) -> str:
+        psd = ", psd=True" if self.psd else ""
+        return f"from_function({self.label}{psd})"
+
+
+class DistanceKernel(FunctionKernel):
+    """What `from_distance` returns: k(x, y) = exp(-gamma distance(x, y))."""
+
+    def __init__(
+        self, function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False
+    ) -> None:
+        super().__init__(function, psd)
+        self.gamma = gamma
+        self._validate()
+
+    def _validate(self) -> None:
+        check_number("from_distance", "gamma", self.gamma, above=0)
+
+    def _value(self, x: Any, y: Any) -> float:
+        distance = float(self.function(x, y))
+        if distance < 0:
+            raise KernelError(
+                f"{self.label}: the distance of two items is {distance:.4g}. Distances are at "
+                "least 0; a similarity belongs in mercer.kernels.from_function."
+            )
+        if self.gamma * distance > UNDERFLOW:
+            raise KernelError(
+                f"{self.label}: exp(-{self.gamma:.4g} * {distance:.4g}) is 0 in float32, so far "
+                f"items could not be ranked. Pass a gamma of about {1 / distance:.2g}."
+            )
+        return float(np.exp(-self.gamma * distance))
+
+    def __repr__(self) -> str:
+        psd = ", psd=True" if self.psd else ""
+        return f"from_distance({self.label}, gamma={float(self.gamma)!r}{psd})"
+
+
+class GramKernel(Kernel):
+    """What `from_gram` returns: a function that computes whole Gram matrices."""
+
+    input = "any"
+    _threads = False
+    _tile_shape = (256, 1024)
+
+    def __init__(self, function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) -> None:
+        self.function = function
+        self.psd = psd
+        require_two_arguments(function, "from_gram")
+        self._tried = False
+
+    @property
+    def label(self) -> str:
+        """The function's name."""
+        return _name(self.function)
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Allow for what a matrix product in float32 loses, as the function may use one."""
+        features = max((P.form[1] for P in prepared if P.form), default=0)
+        return (features + 16) * unit(np.float32)
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        if not self._tried:
+            sample = X[:TRIAL_ITEMS]
+            check_symmetry(self.label, self._call(sample, sample))
+            self._tried = True
+        return (X,)
+
+    def _call(self, X: Any, Y: Any) -> Array:
+        values = np.asarray(self.function(X, Y))
+        wanted = (items.length(X), items.length(Y))
+        if values.shape != wanted or values.dtype.kind not in "biuf":
+            raise KernelError(
+                f"{self.label}: returned shape {values.shape} of type {values.dtype} for "
+                f"{wanted[0]} and {wanted[1]} items. Return real numbers of shape {wanted}."
+            )
+        return values
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        out[:] = self._call(P.parts[0], R.parts[0])
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        out = np.zeros(ids.shape, dtype)
+        for i, rows in enumerate(ids):
+            kept = rows >= 0
+            if kept.any():
+                found = items.take(R.parts[0], rows[kept])
+                out[i, kept] = self._call(P.parts[0][i : i + 1], found)[0]
+        return out
+
+    def __repr__(self) -> str:
+        psd = ", psd=True" if self.psd else ""
+        return f"from_gram({self.label}{psd})"
+
+
+class Precomputed(Kernel):
+    """k(i, j) = K[i, j]: items are row numbers of a matrix.
+
+    Parameters
+    ----------
+    K : array_like, shape (n, n)
+        All kernel values; symmetric.
+    psd : bool
+        Whether it is positive semi-definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import kernels
+    >>> K = np.array([[1.0, 0.2, 0.7], [0.2, 1.0, 0.1], [0.7, 0.1, 1.0]])
+    >>> kernels.Precomputed(K)([0], [1, 2])
+    array([[0.2, 0.7]], dtype=float32)
+    """
+
+    input = "any"
+
+    def __init__(self, K: npt.ArrayLike, psd: bool = False) -> None:
+        self.K = np.asarray(K)
+        self.psd = psd
+        self._validate()
+
+    def _validate(self) -> None:
+        K = self.K
+        if K.ndim != 2 or K.shape[0] != K.shape[1] or K.dtype.kind not in "biuf":
+            raise InputError(
+                f"Precomputed: K has shape {K.shape} and type {K.dtype}. Pass the square matrix "
+                "of all kernel values."
+            )
+        if not np.isfinite(K).all():
+            row = int(np.argmax(~np.isfinite(K).all(axis=1)))
+            raise InputError(f"Precomputed: row {row} of K contains NaN or infinity.")
+        check_symmetry("Precomputed", K)
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        rows = np.asarray(X)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise InputError(
+                f"Precomputed: items have shape {rows.shape} and type {rows.dtype}. "
+                f"Pass row numbers of the matrix: integers from 0 to {len(self.K) - 1}."
+            )
+        if rows.min() < 0 or rows.max() >= len(self.K):
+            worst = rows.min() if rows.min() < 0 else rows.max()
+            raise InputError(
+                f"Precomputed: item {worst} is not a row of the matrix of {len(self.K)} items."
+            )
+        return (rows.astype(np.int64),)
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        out[:] = self.K[np.ix_(P.parts[0], R.parts[0])]
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        return np.asarray(self.K[P.parts[0][:, None], R.parts[0][ids]], dtype)
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Allow for one rounding of the stored value."""
+        return unit(dtype)
+
+    def __repr__(self) -> str:
+        return f"Precomputed(<{len(self.K)} x {len(self.K)} matrix>)"
+
+
+def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> FunctionKernel:
+    """Make a kernel of a Python function of two objects, whatever they are.
+
+    It is called once for every pair, at Python's speed. For functions of two float vectors,
+    `mercer.kernel` is a thousand times faster.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y)`` returning a number, larger for more similar items.
+    psd : bool
+        Whether it is positive semi-definite; certificates rest on your word.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> def shared_letters(x, y):
+    ...     return len(set(x) & set(y))
+    >>> kernels.from_function(shared_letters, psd=True)(["cat", "dog"], ["act", "god"])
+    array([[3., 0.],
+           [0., 3.]], dtype=float32)
+    """
+    return FunctionKernel(function, psd)
+
+
+def from_gram(function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) -> GramKernel:
+    """Make a kernel of a function that compares many items at once.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Y)`` returning shape (len(X), len(Y)), for slices of what the user passes.
+    psd : bool
+        Whether it is positive semi-definite; certificates rest on your word.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import kernels
+    >>> cubes = kernels.from_gram(lambda X, Y: (X @ Y.T) ** 3, psd=True)
+    >>> cubes(np.array([[1.0], [2.0]]))
+    array([[ 1.,  8.],
+           [ 8., 64.]], dtype=float32)
+    """
+    return GramKernel(function, psd)
+
+
+def from_distance(
+    function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False
+) -> DistanceKernel:
+    """Make the kernel exp(-gamma d(x, y)) of a distance of two objects.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y)`` returning a distance of at least 0.
+    gamma : float
+        The sharpness. It does not change the ranking.
+    psd : bool
+        Whether the kernel is positive semi-definite, as it is for squared Euclidean, city-block
+        and other negative definite distances.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> def differences(x, y):
+    ...     return sum(a != b for a, b in zip(x, y))
+    >>> kernels.from_distance(differences)(["cat"], ["cat", "car"]).round(3)
+    array([[1.   , 0.368]], dtype=float32)
+    """
+    return DistanceKernel(function, gamma, psd)
+
+
+def check_symmetry(label: str, values: Array) -> None:
+    """Raise KernelError where a square matrix of kernel values differs from its transpose."""
+    scale = float(np.abs(values).max(initial=0.0))
+    gap = np.abs(values - values.T)
+    if np.nanmax(gap, initial=0.0) > 1e-6 * scale:
+        i, j = np.unravel_index(np.nanargmax(gap), gap.shape)
+        raise KernelError(
+            f"{label}: k(X[{i}], X[{j}]) = {values[i, j]:.6g} but k(X[{j}], X[{i}]) = "
+            f"{values[j, i]:.6g}. Kernels are symmetric: use (k(x, y) + k(y, x)) / 2."
+        )
+
+
+def require_two_arguments(function: Any, where: str) -> None:
+    """Raise InputError unless `function` can be called with two arguments."""
+    if not callable(function):
+        raise InputError(f"{where}: got {function!r}. Pass a function of two items.")
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        raise InputError(
+            f"{where}: {_name(function)}{inspect.signature(function)} cannot be called with two "
+            "items. Write it as function(x, y)."
+        ) from None
+    except ValueError:
+        return  # some built-in functions do not tell their signature
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", repr(function))
+
+
+def _short(item: Any) -> str:
+    text = repr(item)
+    return text if len(text) <= 60 else text[:57] + "..."

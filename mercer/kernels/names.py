@@ -1,0 +1,190 @@
+"""Kernels by name, and kernels as plain data."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from mercer.errors import InputError, KernelError
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.bits import Tanimoto, Tversky
+from mercer.kernels.functions import Precomputed
+from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+from mercer.params import plain
+
+__all__ = ["from_spec", "get", "names", "register", "to_spec"]
+
+NAMES: dict[str, type[Kernel]] = {
+    "chi2": Chi2,
+    "exp_chi2": ExpChi2,
+    "intersection": Intersection,
+    "jensen_shannon": JensenShannon,
+    "hellinger": Hellinger,
+    "minmax": MinMax,
+    "linear": Linear,
+    "cosine": Cosine,
+    "polynomial": Polynomial,
+    "rbf": RBF,
+    "laplacian": Laplacian,
+    "tanimoto": Tanimoto,
+    "tversky": Tversky,
+}
+ALIASES = {
+    "additive_chi2": "chi2",
+    "bhattacharyya": "hellinger",
+    "gaussian": "rbf",
+    "histogram_intersection": "intersection",
+    "jaccard": "tanimoto",
+    "js": "jensen_shannon",
+    "poly": "polynomial",
+}
+_COMPOSED: dict[str, type[Kernel]] = {
+    "sum": Sum,
+    "product": Product,
+    "scaled": Scaled,
+    "exp": Exp,
+    "normalized": Normalized,
+    "precomputed": Precomputed,
+}
+_registered: dict[str, Kernel] = {}
+
+
+def get(kernel: str | Kernel) -> Kernel:
+    """Return a kernel given by name, or the kernel itself.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        A name or alias (see `names`), a name given to `register`, or a kernel.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.get("additive_chi2")
+    Chi2()
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not isinstance(kernel, str):
+        raise InputError(
+            f"a kernel is needed, got {type(kernel).__name__}. Pass a name such as 'chi2', a "
+            "kernel such as kernels.RBF(gamma=0.5), or decorate your function: @mercer.kernel."
+        )
+    name = ALIASES.get(kernel.lower(), kernel.lower())
+    if kernel in _registered:
+        return _registered[kernel]
+    if name not in NAMES:
+        near = difflib.get_close_matches(name, [*NAMES, *ALIASES, *_registered], 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Names are: {', '.join(names())}."
+        raise InputError(f"no kernel is called {kernel!r}. {hint}")
+    return NAMES[name]()
+
+
+def names() -> list[str]:
+    """Return the names of all kernels, without aliases.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> "chi2" in kernels.names()
+    True
+    """
+    return sorted([*NAMES, *_registered])
+
+
+def register(name: str, kernel: Kernel) -> Kernel:
+    """Give a kernel of your own a name, so that it can be found and stored by that name.
+
+    Code is not data: an index stores the name only. Register the same kernel before saving and
+    before loading.
+
+    Parameters
+    ----------
+    name : str
+        A new name; registering it again replaces the kernel.
+    kernel : Kernel
+        The kernel that has this name from now on.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> @mercer.kernel
+    ... def mine(x, y):
+    ...     return (x * y).sum()
+    >>> mercer.register("mine", mine)
+    mine
+    >>> mercer.kernels.get("mine") is mine
+    True
+    """
+    if not isinstance(name, str) or not name:
+        raise InputError(f"register: the name is {name!r}. Pass a word such as 'my_kernel'.")
+    if name.lower() in {*NAMES, *ALIASES, *_COMPOSED}:
+        raise InputError(f"register: {name!r} is the name of a built-in kernel. Choose another.")
+    if not isinstance(kernel, Kernel):
+        raise InputError(
+            f"register: got {kernel!r}, not a kernel. Decorate the function with @mercer.kernel "
+            "or wrap it in mercer.kernels.from_function."
+        )
+    _registered[name] = kernel
+    return kernel
+
+
+def to_spec(kernel: Kernel) -> dict[str, Any]:
+    """Return a kernel as plain data: its name and its parameters, kernels inside them too.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A built-in kernel, algebra of them, or a registered one.
+
+    Returns
+    -------
+    dict
+        Strings, numbers, dicts, and arrays for `Precomputed`.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.to_spec(2.0 * kernels.RBF(gamma=0.5))
+    {'name': 'scaled', 'factor': 2.0, 'kernel': {'name': 'rbf', 'gamma': 0.5}}
+    """
+    for name, mine in _registered.items():
+        if mine is kernel:
+            return {"name": name}
+    for name, cls in (NAMES | _COMPOSED).items():
+        if type(kernel) is cls:
+            return {"name": name} | {
+                key: to_spec(value) if isinstance(value, Kernel) else plain(value)
+                for key, value in kernel.get_params(deep=False).items()
+            }
+    raise KernelError(
+        f"cannot store kernel {kernel!r}: code is not data. Register it with "
+        f"mercer.register({kernel.label!r}, kernel) before saving and before loading."
+    )
+
+
+def from_spec(spec: dict[str, Any]) -> Kernel:
+    """Return the kernel that `to_spec` described; nothing is imported or run.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.from_spec({"name": "rbf", "gamma": 0.5})
+    RBF(gamma=0.5)
+    """
+    name = spec.get("name")
+    if name in _registered:
+        return _registered[name]
+    cls = (NAMES | _COMPOSED).get(str(name))
+    if cls is None:
+        raise KernelError(
+            f"no kernel is called {name!r}. If it is your own, register it before loading: "
+            f"mercer.register({name!r}, kernel)."
+        )
+    params = {
+        key: from_spec(value) if isinstance(value, dict) else value
+        for key, value in spec.items()
+        if key != "name"
+    }
+    return cls(**params)

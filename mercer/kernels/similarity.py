@@ -1,0 +1,304 @@
+"""A similarity of two items, larger for nearer, evaluated many pairs at a time.
+
+A new kernel says what it takes (`input`, `nonnegative`), what is true of it (`psd`, `symmetric`)
+and gives four functions: `_prepare`, `_tile`, `_gather` and `tolerance`. Everything else is here
+(blocks, threads, checks) or in `mercer.kernels.base` (algebra).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, parallel
+from mercer.arrays import Array, DType, Ids
+from mercer.errors import InputError, KernelError
+from mercer.kernels._loops import all_finite
+from mercer.kernels.prepared import Prepared
+from mercer.params import Params
+
+__all__ = ["Similarity", "unit"]
+
+GATHER_ROWS = 64  # queries scored by one task
+
+
+def unit(dtype: npt.DTypeLike) -> float:
+    """Return the unit roundoff: 2^-24 for float32, 2^-53 for float64."""
+    return float(np.finfo(np.dtype(dtype)).eps) / 2
+
+
+class Similarity(Params):
+    """What every kernel does with items: prepare them, compare them, bound the rounding."""
+
+    input: str = "vectors"
+    psd: bool = True
+    symmetric: bool = True
+    nonnegative: bool = False
+
+    _tile_shape: tuple[int, int] = (256, 1024)  # rows of X and Y evaluated by one task
+    _threads: bool = True  # False where Python code runs for every pair
+
+    # ---- what users call
+
+    def prepare(self, X: Any, *, where: str | None = None, first_row: int = 0) -> Prepared:
+        """Check items and compute once what every evaluation needs of them.
+
+        Parameters
+        ----------
+        X : items
+            Raw items, or items prepared by this kernel, which are returned as they are.
+        where : str, optional
+            Who asks; begins the text of errors.
+        first_row : int
+            The number of the first row in errors, where X is a block of something larger.
+
+        Returns
+        -------
+        Prepared
+            Takes the place of the raw items in every method of this kernel.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.Cosine().prepare([[3.0, 4.0]])
+        Prepared(1 items for Cosine())
+        """
+        if isinstance(X, Prepared):
+            return self._require_own(X)
+        checked = items.check(
+            X, self.input, where=where or self.label, nonnegative=self.nonnegative,
+            first_row=first_row,
+        )  # fmt: skip
+        return self._prepared(checked)
+
+    def __call__(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        dtype: npt.DTypeLike = np.float32,
+        n_jobs: int | None = None,
+    ) -> Array:
+        """Return the Gram matrix k(X[i], Y[j]), shape (len(X), len(Y)).
+
+        Parameters
+        ----------
+        X, Y : items
+            Raw or prepared. Without Y, X is compared with itself.
+        dtype : float32 or float64
+            The precision of the loop and of the result.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.Linear()([[1.0, 2.0]], [[3.0, 4.0], [0.0, 1.0]])
+        array([[11.,  2.]], dtype=float32)
+        """
+        P = self.prepare(X)
+        R = P if Y is None else self.prepare(Y)
+        self._require_alike(P, R)
+        out = np.empty((len(P), len(R)), _float(dtype))
+        mirrored = R is P and self.symmetric
+        height, width = self._tile_shape
+        tiles = [
+            (rows, columns)
+            for rows in parallel.spans(len(P), height)
+            for columns in parallel.spans(len(R), width)
+            if not mirrored or columns.stop > rows.start
+        ]
+
+        def fill(rows: slice, columns: slice) -> None:
+            self.tile(P[rows], R[columns], out[rows, columns], (rows.start, columns.start))
+
+        parallel.run(fill, tiles, n_jobs=n_jobs if self._threads else 1, label=self.label)
+        if mirrored:
+            _mirror(out, height)
+        return out
+
+    def diag(self, X: Any, *, dtype: npt.DTypeLike = np.float32) -> Array:
+        """Return k(x, x) of every item, shape (len(X),).
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.Chi2().diag([[0.25, 0.75], [2.0, 0.0]])
+        array([1., 2.], dtype=float32)
+        """
+        values = self._diag(self.prepare(X), _float(dtype))
+        self._require_finite(values[:, None], lambda i, j: (i, i))
+        return values
+
+    def score(
+        self,
+        Q: Any,
+        X: Any,
+        ids: npt.ArrayLike,
+        *,
+        dtype: npt.DTypeLike = np.float32,
+        n_jobs: int | None = None,
+    ) -> Array:
+        """Return k(Q[i], X[ids[i, j]]): the gather of re-ranking.
+
+        Parameters
+        ----------
+        Q, X : items
+            Queries and items; prepared ones save the checks.
+        ids : array_like of int, shape (len(Q), n)
+            Rows of X for every query. -1 stands for no item and scores minus infinity.
+        dtype : float32 or float64
+            The precision of the loop and of the result.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.Linear().score([[2.0]], [[1.0], [5.0]], [[1, -1]])
+        array([[ 10., -inf]], dtype=float32)
+        """
+        P, R = self.prepare(Q), self.prepare(X)
+        self._require_alike(P, R)
+        rows = _check_ids(ids, len(P), len(R), self.label)
+        out = np.empty(rows.shape, _float(dtype))
+
+        def fill(span: slice) -> None:
+            out[span] = self.gather(P[span], R, rows[span], out.dtype, span.start)
+
+        tasks = [(span,) for span in parallel.spans(len(P), GATHER_ROWS)]
+        parallel.run(fill, tasks, n_jobs=n_jobs if self._threads else 1, label=self.label)
+        return out
+
+    @abstractmethod
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the rounding error of computed values.
+
+        For any two of the prepared items, the computed k(x, y) is off by at most
+        ``tolerance * sqrt(k(x, x) * k(y, y))``. It is derived from the number of operations,
+        not measured.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> chi2 = kernels.Chi2()
+        >>> chi2.tolerance(chi2.prepare([[0.5, 0.5]])) < 1e-6
+        True
+        """
+
+    @property
+    def label(self) -> str:
+        """The kernel's short name in messages."""
+        return type(self).__name__
+
+    # ---- what a kernel defines
+
+    @abstractmethod
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        """Return the parts of `Prepared` for checked items."""
+
+    @abstractmethod
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        """Fill `out` with a small Gram matrix, serially."""
+
+    @abstractmethod
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        """Return the values of each query and its ids, serially; any finite number for -1."""
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        """Return k(x, x), serially."""
+        return self._gather(P, P, np.arange(len(P))[:, None], dtype)[:, 0]
+
+    # ---- what the rest of the package calls
+
+    def tile(self, P: Prepared, R: Prepared, out: Array, first: tuple[int, int] = (0, 0)) -> None:
+        """Fill `out` with a small Gram matrix, serially, or say which pair is not a number.
+
+        `first` tells which rows of the whole P and R begin with.
+        """
+        self._tile(P, R, out)
+        self._require_finite(out, lambda i, j: (first[0] + i, first[1] + j))
+
+    def gather(
+        self,
+        P: Prepared,
+        R: Prepared,
+        ids: Ids,
+        dtype: DType,
+        first_query: int = 0,
+    ) -> Array:
+        """Do as `score`, serially, with ids that are known to be rows of R or -1."""
+        values = self._gather(P, R, ids, dtype)
+        self._require_finite(values, lambda i, j: (first_query + i, int(ids[i, j])))
+        values[ids < 0] = -np.inf
+        return values
+
+    def _prepared(self, checked: Any) -> Prepared:
+        return Prepared(self, self._prepare(checked), items.form(checked))
+
+    def _require_own(self, P: Prepared) -> Prepared:
+        if P.kernel is not self and P.kernel != self:
+            raise InputError(
+                f"{self.label}: these items were prepared for {P.kernel!r}, not for {self!r}. "
+                "Prepare the raw items with the kernel that compares them."
+            )
+        return P
+
+    def _require_alike(self, P: Prepared, R: Prepared) -> None:
+        if P.form == R.form:
+            return
+        (a, n), (b, m) = P.form or ("any", 0), R.form or ("any", 0)
+        if a != b:
+            raise InputError(
+                f"{self.label}: X is {a} but Y is {b}. Convert one: X.toarray() or "
+                "scipy.sparse.csr_array(X)."
+            )
+        raise InputError(
+            f"{self.label}: X has {n} features but Y has {m}. Pass items from the same source."
+        )
+
+    def _require_finite(self, values: Array, name_pair: Any) -> None:
+        if all_finite(values):
+            return
+        i, j = np.argwhere(~np.isfinite(values))[0]
+        x, y = name_pair(int(i), int(j))
+        raise KernelError(
+            f"{self.label}: k(X[{x}], Y[{y}]) is {values[i, j]}. Kernels return finite "
+            f"{values.dtype} numbers: scale the items down, or guard the kernel's formula."
+        )
+
+
+def _float(dtype: npt.DTypeLike) -> DType:
+    found = np.dtype(dtype)
+    if found not in (np.float32, np.float64):
+        raise InputError(f"dtype is {found}. Kernels are computed in float32 or float64.")
+    return found
+
+
+def _mirror(out: Array, step: int) -> None:
+    """Copy the upper triangle to the lower one."""
+    for rows in parallel.spans(len(out), step):
+        out[rows.stop :, rows] = out[rows, rows.stop :].T
+        corner = out[rows, rows]
+        lower = np.tril_indices(len(corner), -1)
+        corner[lower] = corner.T[lower]
+
+
+def _check_ids(ids: npt.ArrayLike, n_queries: int, n_items: int, where: str) -> Array:
+    rows = np.asarray(ids)
+    if rows.ndim != 2 or len(rows) != n_queries or rows.dtype.kind not in "iu":
+        raise InputError(
+            f"{where}.score: ids have shape {rows.shape} and type {rows.dtype}. "
+            f"Pass integers, one row per query: ({n_queries}, n)."
+        )
+    rows = np.ascontiguousarray(rows, dtype=np.int64)
+    if rows.size and (rows.min() < -1 or rows.max() >= n_items):
+        worst = rows.max() if rows.max() >= n_items else rows.min()
+        raise InputError(
+            f"{where}.score: ids contain {worst}, but there are {n_items} items. "
+            f"Ids are rows 0 to {n_items - 1}, or -1 for no item."
+        )
+    return rows

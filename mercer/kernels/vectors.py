@@ -1,0 +1,189 @@
+"""Kernels of real vectors: linear, cosine, polynomial, RBF, Laplacian."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items
+from mercer.arrays import Array, DType
+from mercer.kernels import _loops
+from mercer.kernels.prepared import Prepared
+from mercer.kernels.similarity import unit
+from mercer.kernels.sums import FEW_ROWS, DotProduct, ExpDistance, as_type
+from mercer.params import check_count, check_number
+
+__all__ = ["RBF", "Cosine", "Laplacian", "Linear", "Polynomial"]
+
+
+class Linear(DotProduct):
+    """k(x, y) = ⟨x, y⟩.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]], dtype=float32)
+    """
+
+
+class Cosine(DotProduct):
+    """k(x, y) = ⟨x, y⟩ / (‖x‖ ‖y‖); 0 where a vector is 0.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.Cosine()([[3.0, 4.0]], [[6.0, 8.0], [0.0, 0.0]])
+    array([[1., 0.]], dtype=float32)
+    """
+
+    def _measure(self, X: Any) -> npt.NDArray[np.float64]:
+        norms = np.sqrt(_squared_norms(X))
+        with np.errstate(divide="ignore"):
+            return np.where(norms > 0, 1 / norms, 0.0)
+
+    def _map(self, P: Prepared, dtype: DType) -> Array:
+        return np.asarray(super()._map(P, dtype) * P.parts[1].astype(dtype)[:, None])
+
+    def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
+        if a is not None:  # not mapped to unit length before
+            sums *= a
+            sums *= b
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return np.asarray(P.parts[1] > 0, dtype)
+
+
+class Polynomial(DotProduct):
+    """k(x, y) = (gamma ⟨x, y⟩ + coef0)^degree.
+
+    Positive semi-definite for an integer degree and coef0 ≥ 0, which are required.
+
+    Parameters
+    ----------
+    degree : int
+        The power, at least 1.
+    gamma : float, optional
+        The factor; 1 / n_features by default, as in scikit-learn.
+    coef0 : float
+        The constant, at least 0.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.Polynomial(degree=2, gamma=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]], dtype=float32)
+    """
+
+    def __init__(self, degree: int = 3, gamma: float | None = None, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self._validate()
+
+    def _validate(self) -> None:
+        check_count("Polynomial", "degree", self.degree)
+        check_number("Polynomial", "coef0", self.coef0, at_least=0)
+        if self.gamma is not None:
+            check_number("Polynomial", "gamma", self.gamma, above=0)
+
+    def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
+        sums *= sums.dtype.type(1 / n_features if self.gamma is None else self.gamma)
+        sums += sums.dtype.type(self.coef0)
+        with np.errstate(over="ignore"):  # an overflow is reported with the pair it happened at
+            _raise_to(sums, int(self.degree))
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: that of the base, and one rounding more, for each factor."""
+        base = super().tolerance(*prepared, dtype=dtype)
+        return float((1 + base + unit(dtype)) ** self.degree - 1)
+
+
+class RBF(ExpDistance):
+    """k(x, y) = exp(-gamma ‖x - y‖²); it ranks as the Euclidean distance.
+
+    Parameters
+    ----------
+    gamma : float, optional
+        The sharpness; 1 / n_features by default, as in scikit-learn. `RBF.for_data` chooses
+        it by the mean squared distance of the data.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.RBF(gamma=0.5)([[0.0], [1.0]]).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]], dtype=float32)
+    """
+
+    _term = _loops.SquaredTerm()
+    _tile_shape = (512, 4096)
+
+    def __init__(self, gamma: float | None = None) -> None:
+        self.gamma = gamma
+        self._validate()
+
+    def _measure(self, X: Any) -> npt.NDArray[np.float64]:
+        return _squared_norms(X)
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        if items.is_sparse(P.parts[0]) or min(len(P), len(R)) < FEW_ROWS:
+            return super()._tile(P, R, out)
+        # |x|² + |y|² - 2⟨x, y⟩ cancels; in double precision what is lost stays below float32
+        double = np.dtype(np.float64)
+        sums = np.matmul(-2 * as_type(P.parts[0], double), as_type(R.parts[0], double).T)
+        sums += P.parts[1][:, None]
+        sums += R.parts[1]
+        np.maximum(sums, 0, out=out, casting="same_kind")
+        return self._finish(out, P.parts[0].shape[1], None, None)
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: that of direct differences, and what the matrix product cancels."""
+        n_features = int(prepared[0].parts[0].shape[1])
+        largest = max(float(P.parts[1].max()) for P in prepared)
+        lost = 4 * (n_features + 4) * unit(np.float64) * largest * self._gamma(n_features)
+        return super().tolerance(*prepared, dtype=dtype) + lost
+
+
+class Laplacian(ExpDistance):
+    """k(x, y) = exp(-gamma Σ|x_i - y_i|); it ranks as the city-block distance.
+
+    Parameters
+    ----------
+    gamma : float, optional
+        The sharpness; 1 / n_features by default, as in scikit-learn. `Laplacian.for_data`
+        chooses it by the mean distance of the data.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 0.0]]).round(3)
+    array([[0.368]], dtype=float32)
+    """
+
+    _term = _loops.AbsoluteTerm()
+
+    def __init__(self, gamma: float | None = None) -> None:
+        self.gamma = gamma
+        self._validate()
+
+
+def _raise_to(values: Array, degree: int) -> None:
+    """Raise values to a power, in place, by repeated squaring: much faster than ``**``."""
+    if degree == 1:
+        return
+    base = values.copy() if degree % 2 else None
+    _raise_to(values, degree // 2)
+    values *= values
+    if base is not None:
+        values *= base
+
+
+def _squared_norms(X: Any) -> npt.NDArray[np.float64]:
+    """Return ‖x‖² of every row in double precision, block by block."""
+    if items.is_sparse(X):
+        return np.asarray(X.astype(np.float64).multiply(X).sum(axis=1)).ravel()
+    parts = [np.einsum("ij,ij->i", B, B, dtype=np.float64) for _, B in items.blocks(X, 65536)]
+    return np.concatenate(parts)

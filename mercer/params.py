@@ -1,0 +1,118 @@
+"""Parameters of an object: read, set, print and compare them as scikit-learn does."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.errors import InputError
+
+__all__ = ["Params", "check_count", "check_number", "is_same", "plain"]
+
+
+class Params:
+    """An object that is described by the arguments of its constructor.
+
+    The constructor stores each argument under its own name; everything else follows from that:
+    ``get_params``, ``set_params``, a ``repr`` that can be typed back, and equality.
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments; nested ones as ``outer__inner`` if `deep`."""
+        found: dict[str, Any] = {}
+        for name in _signature(type(self)):
+            value = getattr(self, name)
+            found[name] = value
+            if deep and isinstance(value, Params):
+                found |= {f"{name}__{key}": inner for key, inner in value.get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments by name (``outer__inner`` reaches inside) and return self."""
+        known = _signature(type(self))
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            if name not in known:
+                raise InputError(
+                    f"{type(self).__name__} has no parameter {name!r}. "
+                    f"Its parameters are: {', '.join(known) or 'none'}."
+                )
+            if inner:
+                getattr(self, name).set_params(**{inner: value})
+            else:
+                setattr(self, name, value)
+        self._validate()
+        return self
+
+    def _validate(self) -> None:
+        """Raise InputError where a parameter is out of range; constructors call it last."""
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={plain(getattr(self, name))!r}"
+            for name, default in _signature(type(self)).items()
+            if not is_same(getattr(self, name), default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(
+            is_same(getattr(self, name), getattr(other, name)) for name in _signature(type(self))
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self)))
+
+
+def check_number(
+    where: str, name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf
+) -> None:
+    """Raise InputError unless `value` is a finite real number in its range.
+
+    Examples
+    --------
+    >>> from mercer.params import check_number
+    >>> check_number("RBF", "gamma", 0.5, above=0)
+    """
+    fits = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    if not fits or value <= above or value < at_least:
+        bound = f"above {above}" if above > -math.inf else f"of at least {at_least}"
+        raise InputError(f"{where}: {name} is {value!r}. Pass a finite number {bound}.")
+
+
+def check_count(where: str, name: str, value: Any, at_least: int = 1) -> None:
+    """Raise InputError unless `value` is an integer of at least so much.
+
+    Examples
+    --------
+    >>> from mercer.params import check_count
+    >>> check_count("search", "k", 10)
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise InputError(f"{where}: {name} is {value!r}. Pass an integer of at least {at_least}.")
+
+
+def plain(value: Any) -> Any:
+    """Return NumPy scalars as Python's own numbers, anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Whether two parameters are equal; arrays are compared by shape and content."""
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return left is right or np.array_equal(left, right)
+    return bool(left == right)
+
+
+def _signature(cls: type) -> dict[str, Any]:
+    """Return the constructor's argument names with their defaults."""
+    arguments = inspect.signature(cls).parameters.values()
+    return {a.name: a.default for a in arguments}

@@ -1,0 +1,224 @@
+"""Contract tests for parts of your own: what every kernel of this package must do.
+
+Each check raises `CheckError` and says what does not hold, with the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer import items, kernels
+from mercer.arrays import Array
+from mercer.errors import CheckError, InputError, KernelError
+from mercer.kernels import Kernel
+from mercer.kernels.similarity import unit
+
+__all__ = ["check_kernel"]
+
+SAMPLE = 64  # items looked at; checks compare all pairs of them
+
+
+def check_kernel(kernel: str | Kernel, X: Any) -> list[str]:
+    """Check that a kernel keeps its promises on items like X.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The kernel to check, built-in or your own.
+    X : items
+        At least 3 items it should be able to compare; the first 64 are used.
+
+    Returns
+    -------
+    list of str
+        What was checked, in words.
+
+    Raises
+    ------
+    CheckError
+        Where something does not hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).random((20, 5))
+    >>> for line in mercer.testing.check_kernel("rbf", X)[:3]:
+    ...     print(line)
+    declares its facts
+    prepared items give the same values as raw ones
+    symmetric
+    """
+    kernel = kernels.get(kernel)
+    X = items.rows_of(X, "check_kernel")[:SAMPLE]
+    if items.length(X) < 3:
+        raise InputError(f"check_kernel: {items.length(X)} items are too few. Pass at least 3.")
+    sample = _Sample(kernel, X)
+    for check in _CHECKS:
+        check(sample)
+    return [str(check.__doc__).rstrip(".") for check in _CHECKS]
+
+
+class _Sample:
+    """A kernel with some items, and the Gram matrices all checks look at."""
+
+    def __init__(self, kernel: Kernel, X: Any) -> None:
+        self.kernel, self.X = kernel, X
+        self.P = kernel.prepare(X)
+        self.K = kernel(self.P, self.P[:])  # two arguments: nothing is mirrored
+        self.K64 = kernel(self.P, self.P[:], dtype=np.float64)
+        self.own = np.diag(self.K64)
+
+    @property
+    def slack(self) -> Array:
+        """How far a float32 value may be from a float64 one, for every pair."""
+        error = self.kernel.tolerance(self.P) + self.kernel.tolerance(self.P, dtype=np.float64)
+        return error * np.sqrt(np.abs(np.outer(self.own, self.own)))
+
+    def require_close(self, found: Any, what: str, slack: Any = None) -> None:
+        """Raise CheckError where values differ from the Gram matrix by more than the slack."""
+        slack = 2 * self.slack if slack is None else slack
+        gap = np.abs(np.asarray(found, np.float64) - self.K) - slack
+        if (gap > 0).any() or np.isnan(gap).any():
+            i, j = np.unravel_index(np.argmax(gap), gap.shape)
+            self.fail(
+                f"{what}: {np.asarray(found)[i, j]!r} instead of {self.K[i, j]!r} "
+                f"for items {i} and {j}"
+            )
+
+    def fail(self, text: str) -> None:
+        """Raise CheckError with the kernel's name in front."""
+        raise CheckError(f"check_kernel: {self.kernel!r}: {text}.")
+
+
+def _facts(sample: _Sample) -> None:
+    """declares its facts."""
+    kernel = sample.kernel
+    for name in ("psd", "symmetric", "nonnegative"):
+        if not isinstance(getattr(kernel, name), bool):
+            sample.fail(f"`{name}` is {getattr(kernel, name)!r}, not True or False")
+    if kernel.input not in ("vectors", "bits", "sets", "any"):
+        sample.fail(f"`input` is {kernel.input!r}, not 'vectors', 'bits', 'sets' or 'any'")
+    if not 0 <= kernel.tolerance(sample.P) < 1:
+        sample.fail(f"`tolerance` is {kernel.tolerance(sample.P)!r}, not between 0 and 1")
+
+
+def _prepared(sample: _Sample) -> None:
+    """prepared items give the same values as raw ones."""
+    again = sample.kernel.prepare(sample.P)
+    if again is not sample.P:
+        sample.fail("preparing prepared items made new ones")
+    sample.require_close(sample.kernel(sample.X, sample.X), "raw items give other values")
+
+
+def _symmetry(sample: _Sample) -> None:
+    """symmetric."""
+    if sample.kernel.symmetric:
+        sample.require_close(sample.K.T, "k(y, x) differs from k(x, y)")
+
+
+def _diagonal(sample: _Sample) -> None:
+    """the diagonal is that of the Gram matrix."""
+    K = sample.K.copy()
+    np.fill_diagonal(K, sample.kernel.diag(sample.P))
+    sample.require_close(K, "`diag` differs from the Gram matrix")
+
+
+def _scores(sample: _Sample) -> None:
+    """`score` gives the values of the Gram matrix, and minus infinity for -1."""
+    n = len(sample.P)
+    ids = np.tile(np.arange(n), (n, 1))
+    sample.require_close(sample.kernel.score(sample.P, sample.P, ids), "`score` differs")
+    nothing = sample.kernel.score(sample.P, sample.P, np.full((n, 1), -1))
+    if not np.isneginf(nothing).all():
+        sample.fail(f"`score` gives {nothing[0, 0]} for id -1 instead of minus infinity")
+
+
+def _slices(sample: _Sample) -> None:
+    """a value does not depend on the other items in the block."""
+    kernel, P = sample.kernel, sample.P
+    parts = [kernel(P[i : i + 1], P) for i in range(len(P))]
+    sample.require_close(np.concatenate(parts), "row by row the values differ")
+    order = np.arange(len(P))[::-1]
+    turned = kernel(P.take(order), P.take(order))[::-1, ::-1]
+    sample.require_close(turned, "in another order the values differ")
+
+
+def _precision(sample: _Sample) -> None:
+    """float32 is within the tolerance of float64."""
+    sample.require_close(sample.K64, "float32 and float64 differ beyond `tolerance`", sample.slack)
+
+
+def _definite(sample: _Sample) -> None:
+    """positive semi-definite on these items, where it says so."""
+    if not sample.kernel.psd:
+        return
+    K = (sample.K64 + sample.K64.T) / 2
+    values = np.linalg.eigvalsh(K)
+    error = sample.kernel.tolerance(sample.P, dtype=np.float64) + len(K) * unit(np.float64)
+    if values[0] < -4 * error * max(float(np.trace(K)), 0.0):
+        sample.fail(f"declares psd but has eigenvalue {values[0]:.3g} (largest {values[-1]:.3g})")
+
+
+def _threads(sample: _Sample) -> None:
+    """the same on one thread and on two."""
+    one, two = (sample.kernel(sample.P, sample.P[:], n_jobs=n) for n in (1, 2))
+    if not np.array_equal(one, two):
+        sample.fail("one and two threads give different values")
+
+
+def _stored(sample: _Sample) -> None:
+    """comes back from its stored form."""
+    try:
+        spec = kernels.to_spec(sample.kernel)
+    except KernelError:
+        return  # a user's function that is not registered
+    back = kernels.from_spec(spec)
+    if back != sample.kernel:
+        sample.fail(f"comes back as {back!r} from {spec}")
+
+
+def _bad_items(sample: _Sample) -> None:
+    """refuses no items, NaN, another width, and negative values where it must."""
+    kernel, X = sample.kernel, sample.X
+    _require_error(sample, "no items", lambda: kernel([]))
+    if kernel.input != "vectors" or items.is_sparse(X):
+        return
+    A = np.array(X, np.float32)
+    _require_error(sample, "NaN", lambda: kernel(_changed(A, np.nan)))
+    _require_error(sample, "infinity", lambda: kernel(_changed(A, np.inf)))
+    _require_error(sample, "another width", lambda: kernel(A, np.hstack([A, A])))
+    if kernel.nonnegative:
+        _require_error(sample, "a negative value", lambda: kernel(_changed(A, -1.0)))
+
+
+def _changed(A: Array, value: float) -> Array:
+    changed = A.copy()
+    changed[1, 0] = value
+    return changed
+
+
+def _require_error(sample: _Sample, what: str, call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except InputError:
+        return
+    sample.fail(f"accepts {what}; InputError is expected")
+
+
+_CHECKS = (
+    _facts,
+    _prepared,
+    _symmetry,
+    _diagonal,
+    _scores,
+    _slices,
+    _precision,
+    _definite,
+    _threads,
+    _stored,
+    _bad_items,
+)

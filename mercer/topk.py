@@ -1,0 +1,89 @@
+"""Keep and merge the k best.
+
+The order is total: a larger score first and, where scores are equal, the smaller row. So the
+answer depends neither on the number of threads nor on how the rows were cut into blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from mercer.arrays import Ids
+
+__all__ = ["empty", "merge", "ordered", "update"]
+
+Best = tuple[Ids, npt.NDArray[np.floating]]
+
+
+def empty(n_queries: int, k: int, dtype: npt.DTypeLike = np.float32) -> Best:
+    """Return heaps with nothing in them: ids -1 and scores of minus infinity."""
+    return np.full((n_queries, k), -1, np.int64), np.full((n_queries, k), -np.inf, dtype)
+
+
+@njit(cache=True, nogil=True)
+def update(ids, scores, tile, first_row):  # type: ignore[no-untyped-def]
+    """Offer a tile of scores, shape (n_queries, n_rows), to the heaps of `empty`, in place.
+
+    Each row of `ids` and `scores` is a heap whose root is the worst item kept. Column j of the
+    tile is row ``first_row + j``.
+    """
+    for query in range(tile.shape[0]):
+        worst = scores[query, 0]
+        for column in range(tile.shape[1]):
+            score = tile[query, column]
+            if score < worst:
+                continue
+            row = first_row + column
+            if score > worst or row < ids[query, 0]:
+                _replace_worst(ids[query], scores[query], row, score)
+                worst = scores[query, 0]
+
+
+@njit(cache=True, nogil=True)
+def _replace_worst(ids, scores, row, score):  # type: ignore[no-untyped-def]
+    """Put an item in place of the root and let it sink below all that are worse."""
+    k = len(ids)
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= k:
+            break
+        if child + 1 < k and _is_worse(scores, ids, child + 1, scores[child], ids[child]):
+            child += 1
+        if not _is_worse(scores, ids, child, score, row):
+            break
+        ids[place], scores[place] = ids[child], scores[child]
+        place = child
+    ids[place], scores[place] = row, score
+
+
+@njit(cache=True, nogil=True)
+def _is_worse(scores, ids, place, score, row):  # type: ignore[no-untyped-def]
+    """Whether the item at `place` ranks behind (score, row)."""
+    return scores[place] < score or (scores[place] == score and ids[place] > row)
+
+
+def ordered(ids: Ids, scores: npt.NDArray[np.floating]) -> Best:
+    """Return both with the best first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import topk
+    >>> topk.ordered(np.array([[4, 7, 2]]), np.array([[0.5, 0.9, 0.5]]))
+    (array([[7, 2, 4]]), array([[0.9, 0.5, 0.5]]))
+    """
+    order = np.lexsort((ids, -scores), axis=-1)
+    return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
+
+
+def merge(parts: Sequence[Best], k: int) -> Best:
+    """Return the k best of several answers to the same queries, best first."""
+    ids = np.concatenate([part[0] for part in parts], axis=1)
+    scores = np.concatenate([part[1] for part in parts], axis=1)
+    best_ids, best_scores = ordered(ids, scores)
+    return best_ids[:, :k], best_scores[:, :k]
