@@ -204,7 +204,7 @@ def _rescore(kernel: Kernel, X: Any, P: Prepared, ids: Ids, k: int) -> tuple[Arr
     selves = own_query[:, None], own[np.searchsorted(rows, ids)]
     distances = np.sqrt(np.maximum(selves[0] + selves[1] - 2 * scores, 0))
     # two scores are compared and each may be off by the kernel's tolerance
-    scale = np.sqrt(np.abs(selves[0] * selves[1])).max(axis=1)
+    scale = np.maximum(np.sqrt(np.abs(selves[0] * selves[1])), np.abs(scores)).max(axis=1)
     return ids, scores, distances, 2 * kernel.tolerance(P, R) * scale
 
 

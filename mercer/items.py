@@ -87,6 +87,8 @@ def check(
     if kind == "any":
         return X
     place = _Place(where, first_row)
+    if kind not in _CHECKS:
+        raise place.error(f"no items are called {kind!r}. Kinds are: {', '.join(_CHECKS)}, any.")
     checked = _CHECKS[kind](X, place)
     _check_values(checked, nonnegative, place)
     return checked
@@ -246,7 +248,8 @@ def _vectors(X: Any, place: _Place) -> Any:
 def _csr(X: Any, place: _Place) -> Any:
     if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
         raise place.error(f"got a sparse array of shape {X.shape}. Pass (n_items, n_features).")
-    C = X.tocsr().astype(np.float32, copy=False)
+    with np.errstate(over="ignore"):
+        C = X.tocsr().astype(np.float32, copy=False)
     if not C.has_canonical_format:
         C = C.copy()
         C.sum_duplicates()

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -42,15 +43,16 @@ def count(n_jobs: int | None = None) -> int:
     if n_jobs is None:
         wish = os.environ.get("OMP_NUM_THREADS", "")
         return int(wish) if wish.isdigit() and int(wish) > 0 else cores
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+    wanted: Any = n_jobs
+    if isinstance(wanted, bool) or not isinstance(wanted, Integral) or wanted == 0:
         raise InputError(
             f"n_jobs is {n_jobs!r}. Pass a number of threads, -1 for all cores, or None."
         )
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-def spans(length: int, step: int) -> list[slice]:
-    """Cut ``range(length)`` into slices of `step`.
+def spans(stop: int, step: int, start: int = 0) -> list[slice]:
+    """Cut ``range(start, stop)`` into slices of `step`.
 
     Examples
     --------
@@ -58,7 +60,7 @@ def spans(length: int, step: int) -> list[slice]:
     >>> parallel.spans(5, 2)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
+    return [slice(i, min(i + step, stop)) for i in range(start, stop, step)]
 
 
 def run(

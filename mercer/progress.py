@@ -26,7 +26,7 @@ def bar(label: str, total: int, show: bool | None = None) -> Iterator[Callable[[
     total : int
         How many steps there are.
     show : bool, optional
-        True or False to force it; by default, only when standard error is a terminal.
+        True or False to force it; by default, only on terminals and in notebooks.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def bar(label: str, total: int, show: bool | None = None) -> Iterator[Callable[[
     ...     for _ in range(3):
     ...         advance(1)
     """
-    if not (sys.stderr.isatty() if show is None else show):
+    if not (_is_watched() if show is None else show):
         yield lambda steps: None
         return
     shown = _DelayedBar(label, total)
@@ -43,6 +43,11 @@ def bar(label: str, total: int, show: bool | None = None) -> Iterator[Callable[[
         yield shown.advance
     finally:
         shown.close()
+
+
+def _is_watched() -> bool:
+    """Whether somebody sees standard error: on a terminal or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 class _DelayedBar:
@@ -70,7 +75,9 @@ class _DelayedBar:
             progress.TaskProgressColumn(),
             progress.TimeRemainingColumn(),
         )
-        self.progress = progress.Progress(*columns, console=Console(stderr=True), transient=True)
+        notebook = "ipykernel" in sys.modules
+        console = Console(stderr=True, force_terminal=None if notebook else True)
+        self.progress = progress.Progress(*columns, console=console, transient=True)
         self.task = self.progress.add_task(self.label, total=self.total)
         self.progress.start()
 

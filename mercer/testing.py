@@ -18,6 +18,7 @@ from mercer.kernels.similarity import unit
 
 __all__ = ["check_kernel"]
 
+TINY = 1e-37  # below it float32 has fewer digits
 SAMPLE = 64  # items looked at; checks compare all pairs of them
 
 
@@ -76,7 +77,8 @@ class _Sample:
     def slack(self) -> Array:
         """How far a float32 value may be from a float64 one, for every pair."""
         error = self.kernel.tolerance(self.P) + self.kernel.tolerance(self.P, dtype=np.float64)
-        return error * np.sqrt(np.abs(np.outer(self.own, self.own)))
+        own = np.sqrt(np.abs(np.outer(self.own, self.own)))
+        return np.asarray(error * np.maximum(own, np.abs(self.K64)) + TINY)
 
     def require_close(self, found: Any, what: str, slack: Any = None) -> None:
         """Raise CheckError where values differ from the Gram matrix by more than the slack."""

@@ -16,11 +16,12 @@ from mercer.kernels.functions import (
     from_gram,
 )
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
-from mercer.kernels.names import from_spec, get, names, register, to_spec
+from mercer.kernels.names import NAMES, from_spec, get, names, register, to_spec, unregister
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 
 __all__ = [
+    "NAMES",
     "RBF",
     "Chi2",
     "CompiledKernel",
@@ -55,4 +56,5 @@ __all__ = [
     "names",
     "register",
     "to_spec",
+    "unregister",
 ]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mercer.arrays import Array, DType, Ids
 from mercer.errors import KernelError
 from mercer.kernels.prepared import Prepared
-from mercer.kernels.similarity import Similarity, unit
+from mercer.kernels.similarity import Similarity, require_range, unit
 from mercer.params import check_number, plain
 
 __all__ = ["Exp", "Kernel", "Normalized", "Product", "Scaled", "Sum"]
@@ -270,6 +270,7 @@ class Normalized(_Wrapped):
                 f"{self!r}: k(x, x) = {own[row]:.3g} for item {row}. A kernel with a negative "
                 "self-similarity cannot be normalised."
             )
+        require_range(repr(self), "k(x, x)", own)
         with np.errstate(divide="ignore"):
             return P, np.where(own > 0, 1 / np.sqrt(own), 0.0)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,7 @@ from mercer.errors import InputError, KernelError
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
-from mercer.params import check_number
+from mercer.params import check_number, plain
 
 __all__ = [
     "DistanceKernel",
@@ -31,71 +33,90 @@ TRIAL_ITEMS = 3  # items on which a new function is tried before it is used
 UNDERFLOW = 87.0  # exp(-87) is the smallest normal float32
 
 
-class FunctionKernel(Kernel):
-    """What `from_function` returns: k(x, y) = function(x, y) for any Python objects."""
+class _Called(Kernel):
+    """A kernel that calls a Python function, one thread at a time."""
 
     input = "any"
     _threads = False
-    _tile_shape = (16, 256)
+    _maker: ClassVar[str]
 
-    def __init__(self, function: Callable[[Any, Any], float], psd: bool = False) -> None:
+    def __init__(self, function: Callable[[Any, Any], Any], psd: bool = False) -> None:
         self.function = function
         self.psd = psd
-        require_two_arguments(function, "from_function")
+        require_two_arguments(function, self._maker)
         self._tried = False
-
-    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Allow for the function's own roundings in double precision, and for the result's."""
-        return unit(dtype) + 2.0**-40
 
     @property
     def label(self) -> str:
         """The function's name."""
         return _name(self.function)
 
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        if not self._tried:
+            sample = X[:TRIAL_ITEMS]
+            values = np.empty((items.length(sample), items.length(sample)))
+            self._fill(sample, sample, values)
+            check_symmetry(self.label, values)
+            self._tried = True
+        return (X,)
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        self._fill(P.parts[0], R.parts[0], out)
+
+    @abstractmethod
+    def _fill(self, X: Any, Y: Any, out: Array) -> None:
+        """Fill `out` with the Gram matrix of raw items."""
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={plain(value)!r}" for name, value in self._facts().items()]
+        return f"{self._maker}({', '.join([self.label, *shown])})"
+
+    def _facts(self) -> dict[str, Any]:
+        """Return the parameters beside the function that the repr shows."""
+        return {"psd": True} if self.psd else {}
+
+
+class FunctionKernel(_Called):
+    """What `from_function` returns: k(x, y) = function(x, y) for any Python objects."""
+
+    _tile_shape = (16, 256)
+    _maker = "from_function"
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Allow for the function's own roundings in double precision, and for the result's."""
+        return unit(dtype) + 2.0**-40
+
     def _value(self, x: Any, y: Any) -> float:
         """Return the kernel value of two objects."""
         return float(self.function(x, y))
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        if not self._tried:
-            sample = X[:TRIAL_ITEMS]
-            n = items.length(sample)
-            values = [[self._guarded(sample, i, sample, j) for j in range(n)] for i in range(n)]
-            check_symmetry(self.label, np.array(values))
-            self._tried = True
-        return (X,)
-
-    def _guarded(self, X: Any, i: int, Y: Any, j: int) -> float:
+    def _guarded(self, x: Any, y: Any) -> float:
         try:
-            return self._value(X[i], Y[j])
+            return self._value(x, y)
         except KernelError:
             raise
         except Exception as error:
             raise KernelError(
-                f"{self.label}: fails on two items: {type(error).__name__}: {error}. "
-                f"They are {_short(X[i])} and {_short(Y[j])}."
+                f"{self.label}: fails on the items {_short(x)} and {_short(y)}: "
+                f"{type(error).__name__}: {error}. It must return a number for any two items."
             ) from error
 
-    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        X, Y = P.parts[0], R.parts[0]
+    def _fill(self, X: Any, Y: Any, out: Array) -> None:
         for i, j in np.ndindex(out.shape):
-            out[i, j] = self._guarded(X, i, Y, j)
+            out[i, j] = self._guarded(X[i], Y[j])
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         Q, X = P.parts[0], R.parts[0]
         out = np.zeros(ids.shape, dtype)
         for i, j in np.argwhere(ids >= 0):
-            out[i, j] = self._guarded(Q, i, X, ids[i, j])
+            out[i, j] = self._guarded(Q[i], X[ids[i, j]])
         return out
-
-    def __repr__(self) -> str:
-        psd = ", psd=True" if self.psd else ""
-        return f"from_function({self.label}{psd})"
 
 
 class DistanceKernel(FunctionKernel):
     """What `from_distance` returns: k(x, y) = exp(-gamma distance(x, y))."""
+
+    _maker = "from_distance"
 
     def __init__(
         self, function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False
@@ -106,6 +127,9 @@ class DistanceKernel(FunctionKernel):
 
     def _validate(self) -> None:
         check_number("from_distance", "gamma", self.gamma, above=0)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"gamma": float(self.gamma)} | super()._facts()
 
     def _value(self, x: Any, y: Any) -> float:
         distance = float(self.function(x, y))
@@ -119,68 +143,39 @@ class DistanceKernel(FunctionKernel):
                 f"{self.label}: exp(-{self.gamma:.4g} * {distance:.4g}) is 0 in float32, so far "
                 f"items could not be ranked. Pass a gamma of about {1 / distance:.2g}."
             )
-        return float(np.exp(-self.gamma * distance))
-
-    def __repr__(self) -> str:
-        psd = ", psd=True" if self.psd else ""
-        return f"from_distance({self.label}, gamma={float(self.gamma)!r}{psd})"
+        return math.exp(-self.gamma * distance)
 
 
-class GramKernel(Kernel):
+class GramKernel(_Called):
     """What `from_gram` returns: a function that computes whole Gram matrices."""
 
-    input = "any"
-    _threads = False
     _tile_shape = (256, 1024)
-
-    def __init__(self, function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) -> None:
-        self.function = function
-        self.psd = psd
-        require_two_arguments(function, "from_gram")
-        self._tried = False
-
-    @property
-    def label(self) -> str:
-        """The function's name."""
-        return _name(self.function)
+    _maker = "from_gram"
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Allow for what a matrix product in float32 loses, as the function may use one."""
         features = max((P.form[1] for P in prepared if P.form), default=0)
         return (features + 16) * unit(np.float32)
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        if not self._tried:
-            sample = X[:TRIAL_ITEMS]
-            check_symmetry(self.label, self._call(sample, sample))
-            self._tried = True
-        return (X,)
-
-    def _call(self, X: Any, Y: Any) -> Array:
+    def _fill(self, X: Any, Y: Any, out: Array) -> None:
         values = np.asarray(self.function(X, Y))
-        wanted = (items.length(X), items.length(Y))
-        if values.shape != wanted or values.dtype.kind not in "biuf":
+        if values.shape != out.shape or values.dtype.kind not in "biuf":
             raise KernelError(
                 f"{self.label}: returned shape {values.shape} of type {values.dtype} for "
-                f"{wanted[0]} and {wanted[1]} items. Return real numbers of shape {wanted}."
+                f"{out.shape[0]} and {out.shape[1]} items. Return real numbers of shape "
+                f"{out.shape}."
             )
-        return values
-
-    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        out[:] = self._call(P.parts[0], R.parts[0])
+        out[:] = values
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         out = np.zeros(ids.shape, dtype)
         for i, rows in enumerate(ids):
-            kept = rows >= 0
-            if kept.any():
-                found = items.take(R.parts[0], rows[kept])
-                out[i, kept] = self._call(P.parts[0][i : i + 1], found)[0]
+            kept = np.flatnonzero(rows >= 0)
+            values = np.empty((1, len(kept)), dtype)
+            if len(kept):
+                self._fill(P.parts[0][i : i + 1], items.take(R.parts[0], rows[kept]), values)
+            out[i, kept] = values[0]
         return out
-
-    def __repr__(self) -> str:
-        psd = ", psd=True" if self.psd else ""
-        return f"from_gram({self.label}{psd})"
 
 
 class Precomputed(Kernel):
@@ -242,8 +237,9 @@ class Precomputed(Kernel):
         return np.asarray(self.K[P.parts[0][:, None], R.parts[0][ids]], dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Allow for one rounding of the stored value."""
-        return unit(dtype)
+        """Allow for a few roundings of whoever computed the matrix, and one here."""
+        stored = self.K.dtype if self.K.dtype.kind == "f" else np.float64
+        return 16 * unit(stored) + unit(dtype)
 
     def __repr__(self) -> str:
         return f"Precomputed(<{len(self.K)} x {len(self.K)} matrix>)"

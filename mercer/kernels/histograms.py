@@ -11,6 +11,7 @@ from mercer import items
 from mercer.arrays import Array, DType
 from mercer.kernels import _loops
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.similarity import require_range
 from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum
 
 __all__ = ["Chi2", "ExpChi2", "Hellinger", "Intersection", "JensenShannon", "MinMax"]
@@ -123,9 +124,12 @@ class MinMax(FeatureSum):
 
     def _measure(self, X: Any) -> npt.NDArray[np.float64]:
         if items.is_sparse(X):
-            return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
-        parts = [block.sum(axis=1, dtype=np.float64) for _, block in items.blocks(X, 65536)]
-        return np.concatenate(parts)
+            sizes = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+        else:
+            parts = [block.sum(axis=1, dtype=np.float64) for _, block in items.blocks(X, 65536)]
+            sizes = np.concatenate(parts)
+        require_range(self.label, "the sum", sizes)
+        return sizes
 
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
         # Σ max = Σ x + Σ y - Σ min, which is at least the larger of the two: nothing cancels

@@ -13,7 +13,7 @@ from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, Je
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.params import plain
 
-__all__ = ["from_spec", "get", "names", "register", "to_spec"]
+__all__ = ["NAMES", "from_spec", "get", "names", "register", "to_spec", "unregister"]
 
 NAMES: dict[str, type[Kernel]] = {
     "chi2": Chi2,
@@ -128,6 +128,20 @@ def register(name: str, kernel: Kernel) -> Kernel:
         )
     _registered[name] = kernel
     return kernel
+
+
+def unregister(name: str) -> None:
+    """Forget a name given to `register`.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> _ = mercer.register("temporary", mercer.kernels.Chi2() + mercer.kernels.RBF())
+    >>> mercer.kernels.unregister("temporary")
+    """
+    if name not in _registered:
+        raise InputError(f"unregister: {name!r} is not registered. Names: {', '.join(names())}.")
+    del _registered[name]
 
 
 def to_spec(kernel: Kernel) -> dict[str, Any]:

@@ -20,14 +20,26 @@ from mercer.kernels._loops import all_finite
 from mercer.kernels.prepared import Prepared
 from mercer.params import Params
 
-__all__ = ["Similarity", "unit"]
+__all__ = ["Similarity", "require_range", "unit"]
 
 GATHER_ROWS = 64  # queries scored by one task
+SMALLEST = 2.0**-100  # of numbers that are divided by: their products still fit in float32
 
 
 def unit(dtype: npt.DTypeLike) -> float:
     """Return the unit roundoff: 2^-24 for float32, 2^-53 for float64."""
     return float(np.finfo(np.dtype(dtype)).eps) / 2
+
+
+def require_range(label: str, what: str, sizes: Array) -> None:
+    """Raise KernelError where a size is so small or large that float32 could not divide by it."""
+    odd = (sizes > 0) & ((sizes < SMALLEST) | (sizes > 1 / SMALLEST))
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise KernelError(
+            f"{label}: {what} of item {row} is {sizes[row]:.3g}, outside of what float32 can "
+            f"divide by ({SMALLEST:.0e} to {1 / SMALLEST:.0e}). Scale the items."
+        )
 
 
 class Similarity(Params):
@@ -108,8 +120,7 @@ class Similarity(Params):
         tiles = [
             (rows, columns)
             for rows in parallel.spans(len(P), height)
-            for columns in parallel.spans(len(R), width)
-            if not mirrored or columns.stop > rows.start
+            for columns in parallel.spans(len(R), width, rows.start if mirrored else 0)
         ]
 
         def fill(rows: slice, columns: slice) -> None:
@@ -178,8 +189,9 @@ class Similarity(Params):
         """Bound the rounding error of computed values.
 
         For any two of the prepared items, the computed k(x, y) is off by at most
-        ``tolerance * sqrt(k(x, x) * k(y, y))``. It is derived from the number of operations,
-        not measured.
+        ``tolerance * sqrt(k(x, x) * k(y, y))``, or ``tolerance * |k(x, y)|`` where that is more,
+        as it can be if the kernel is not positive semi-definite. It is derived from the number
+        of operations, not measured. Values below 1e-37 count as 0.
 
         Examples
         --------
@@ -248,9 +260,9 @@ class Similarity(Params):
         return P
 
     def _require_alike(self, P: Prepared, R: Prepared) -> None:
-        if P.form == R.form:
+        if self.input == "any" or P.form is None or R.form is None or P.form == R.form:
             return
-        (a, n), (b, m) = P.form or ("any", 0), R.form or ("any", 0)
+        (a, n), (b, m) = P.form, R.form
         if a != b:
             raise InputError(
                 f"{self.label}: X is {a} but Y is {b}. Convert one: X.toarray() or "

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
-from mercer.arrays import Array, DType
+from mercer.arrays import Array, DType, Ids
 from mercer.kernels import _loops
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
@@ -39,10 +39,14 @@ class Cosine(DotProduct):
     array([[1., 0.]], dtype=float32)
     """
 
-    def _measure(self, X: Any) -> npt.NDArray[np.float64]:
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
         norms = np.sqrt(_squared_norms(X))
+        extreme = np.flatnonzero((norms > 0) & ((norms < 1e-15) | (norms > 1e15)))
+        if len(extreme):  # their products would leave the range of float32
+            X = _divided(X, extreme, norms[extreme])
+            norms[extreme] = 1
         with np.errstate(divide="ignore"):
-            return np.where(norms > 0, 1 / norms, 0.0)
+            return X, np.where(norms > 0, 1 / norms, 0.0)
 
     def _map(self, P: Prepared, dtype: DType) -> Array:
         return np.asarray(super()._map(P, dtype) * P.parts[1].astype(dtype)[:, None])
@@ -179,6 +183,18 @@ def _raise_to(values: Array, degree: int) -> None:
     values *= values
     if base is not None:
         values *= base
+
+
+def _divided(X: Any, rows: Ids, by: Array) -> Any:
+    """Return a copy of X in which these rows are divided by these numbers."""
+    divided = X.astype(np.float32, copy=True)
+    for row, divisor in zip(rows, by, strict=True):
+        if items.is_sparse(X):
+            place: Any = slice(X.indptr[row], X.indptr[row + 1])
+            divided.data[place] = X.data[place].astype(np.float64) / divisor
+        else:
+            divided[row] = X[row].astype(np.float64) / divisor
+    return divided
 
 
 def _squared_norms(X: Any) -> npt.NDArray[np.float64]:

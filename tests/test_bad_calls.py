@@ -1,0 +1,97 @@
+"""Bad calls, each with the error text a user sees: where, what was found, what to do."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import mercer
+from mercer import Ragged, evaluate, items, kernels
+from mercer.errors import InputError, KernelError, MercerError
+
+chi2, linear, rbf = kernels.Chi2(), kernels.Linear(), kernels.RBF(gamma=1.0)
+X = np.ones((4, 3), np.float32)
+NAN = X.copy()
+NAN[2, 1] = np.nan
+
+BAD_CALLS = {
+    # items
+    "NaN": (lambda: chi2(NAN), "Chi2: 1 of 4 items contain NaN (first: row 2). Remove them or use mercer.items.drop_bad."),
+    "infinity": (lambda: rbf(X * [1, np.inf, 1]), "RBF: 4 of 4 items contain infinity, or a value too large for float32 (first: row 0)."),
+    "too large": (lambda: linear([[1e300]]), "infinity, or a value too large for float32"),
+    "negative": (lambda: chi2([[1, 2], [3, -1]]), "Chi2: 1 of 2 items contain negative values (first: row 1). This kernel compares histograms or counts"),
+    "negative sparse": (lambda: chi2(scipy.sparse.csr_array([[0.0, -1.0]])), "Chi2: 1 of 1 items contain negative values (first: row 0)"),
+    "one dimension": (lambda: linear([1.0, 2.0]), "Linear: got one dimension with 2 values. Pass one row per item: X[None, :] for one item"),
+    "three dimensions": (lambda: linear(np.ones((2, 2, 2))), "got shape (2, 2, 2). Pass one row per item: (n_items, n_features)."),
+    "no rows": (lambda: linear([]), "Linear: there are no items. Pass at least one."),
+    "no columns": (lambda: linear(np.ones((3, 0))), "there are no items. Pass at least one, with at least one feature."),
+    "uneven rows": (lambda: linear([[1, 2], [3]]), "Linear: row 1 has 1 values but row 0 has 2. Pass rows of the same length"),
+    "words as vectors": (lambda: linear([["a", "b"]]), "items are of type <U1, not numbers. Pass numbers, or use a kernel for such items"),
+    "complex": (lambda: linear([[1j]]), "items are of type complex128, not numbers"),
+    "one string": (lambda: kernels.from_function(lambda x, y: 1.0)("abc"), "<lambda>: got one string. Pass a list of items: [text]."),
+    "a dict": (lambda: linear({"a": 1}), "got a dict, which has no rows. Pass a list or an array."),
+    "None": (lambda: linear(None), "got a NoneType, which has no rows."),
+    "a generator": (lambda: linear(x for x in X), "got generator, which has no length. Pass a list or an array: list(items)."),
+    "another width": (lambda: chi2(X, X[:, :2]), "Chi2: X has 3 features but Y has 2. Pass items from the same source."),
+    "sparse and dense": (lambda: chi2(scipy.sparse.csr_array(X), X), "Chi2: X is sparse but Y is dense. Convert one"),
+    "counts as bits": (lambda: kernels.Tanimoto()([[0, 1], [3, 1]]), "Tanimoto: row 1 has values other than 0 and 1. Pass booleans, 0 and 1, or bits packed by numpy.packbits; for counts use the kernel MinMax."),
+    "bits of other length": (lambda: kernels.Tanimoto()(np.ones((2, 10), bool), np.ones((2, 20), bool)), "X has 2 features but Y has 3."),
+    "prepared for another": (lambda: linear(chi2.prepare(X)), "Linear: these items were prepared for Chi2(), not for Linear()."),
+    # sets
+    "offsets not from 0": (lambda: Ragged(X, [1, 4]), "Ragged: offsets go from 1 to 4, but there are 4 vectors. They must go from 0 to 4."),
+    "offsets that fall": (lambda: Ragged(X, [0, 3, 2, 4]), "Ragged: offsets fall after set 1 (3 to 2)."),
+    "offsets that are real": (lambda: Ragged(X, [0.0, 4.0]), "Ragged: offsets have shape (2,) and type float64. Pass n_sets + 1 integers"),
+    "sets of other widths": (lambda: Ragged.from_list([X, X[:, :2]]), "Ragged: sets have [2, 3] features. All need the same."),
+    "a set that is a vector": (lambda: Ragged.from_list([[1.0, 2.0]]), "Ragged: set 0 has shape (2,). Pass (size, n_features) each."),
+    "positions": (lambda: Ragged(X, [0, 4], positions=X[:2]), "Ragged: 2 positions for 4 vectors. Pass one position per vector."),
+    "values of one dimension": (lambda: Ragged([1.0], [0, 1]), "Ragged: values have 1 dimensions. Pass one row per vector"),
+    "an unknown kind": (lambda: items.check(X, "pictures"), "no items are called 'pictures'. Kinds are: vectors, bits, sets, any."),
+    # kernels
+    "an unknown name": (lambda: kernels.get("chi_2"), "no kernel is called 'chi_2'. Did you mean 'chi2'?"),
+    "a far name": (lambda: kernels.get("zzz"), "no kernel is called 'zzz'. Names are: chi2, cosine"),
+    "not a kernel": (lambda: kernels.get(len), "a kernel is needed, got builtin_function_or_method. Pass a name such as 'chi2'"),
+    "gamma 0": (lambda: kernels.RBF(gamma=0), "RBF: gamma is 0. Pass a finite number above 0."),
+    "gamma of text": (lambda: kernels.Laplacian(gamma="auto"), "Laplacian: gamma is 'auto'. Pass a finite number above 0."),
+    "degree": (lambda: kernels.Polynomial(degree=2.5), "Polynomial: degree is 2.5. Pass an integer of at least 1."),
+    "coef0": (lambda: kernels.Polynomial(coef0=-1), "Polynomial: coef0 is -1. Pass a finite number of at least 0."),
+    "tversky": (lambda: kernels.Tversky(a=-0.1), "Tversky: a is -0.1. Pass a finite number of at least 0."),
+    "scale": (lambda: -1 * chi2, "Scaled: factor is -1. Pass a finite number above 0."),
+    "exp": (lambda: chi2.exp(0), "Exp: s is 0. Pass a finite number above 0."),
+    "different items": (lambda: chi2 + kernels.Tanimoto(), "cannot join Chi2(), which takes vectors, and Tanimoto(), which takes bits."),
+    "dtype": (lambda: chi2(X, dtype=np.int32), "dtype is int32. Kernels are computed in float32 or float64."),
+    "built-in name": (lambda: mercer.register("rbf", rbf), "register: 'rbf' is the name of a built-in kernel. Choose another."),
+    "register a function": (lambda: mercer.register("f", len), "register: got <built-in function len>, not a kernel. Decorate the function with @mercer.kernel"),
+    "unregister": (lambda: kernels.unregister("nobody"), "unregister: 'nobody' is not registered."),
+    "overflow": (lambda: linear([[1e30]]), "Linear: k(X[0], Y[0]) is inf. Kernels return finite float32 numbers: scale the items down"),
+    # scores and search
+    "ids too large": (lambda: chi2.score(X, X, [[4]] * 4), "Chi2.score: ids contain 4, but there are 4 items. Ids are rows 0 to 3, or -1 for no item."),
+    "ids too small": (lambda: chi2.score(X, X, [[-2]] * 4), "Chi2.score: ids contain -2"),
+    "ids of real numbers": (lambda: chi2.score(X, X, np.ones((4, 1))), "Chi2.score: ids have shape (4, 1) and type float64. Pass integers, one row per query: (4, n)."),
+    "ids of other queries": (lambda: chi2.score(X, X, [[1]]), "Chi2.score: ids have shape (1, 1)"),
+    "k of 0": (lambda: evaluate.ground_truth("chi2", X, X, 0), "ground_truth: k is 0. Pass an integer of at least 1."),
+    "k of text": (lambda: evaluate.ground_truth("chi2", X, X, "all"), "ground_truth: k is 'all'. Pass an integer of at least 1."),
+    "no queries": (lambda: evaluate.ground_truth("chi2", X, [], 1), "ground_truth (queries): there are no items. Pass at least one."),
+    "n_jobs": (lambda: chi2(X, n_jobs=0), "n_jobs is 0. Pass a number of threads, -1 for all cores, or None."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+def test_error_text(name):
+    call, text = BAD_CALLS[name]
+    with pytest.raises(MercerError, match=re.escape(text)) as caught:
+        call()
+    message = str(caught.value)
+    assert isinstance(caught.value, (InputError, KernelError))
+    assert isinstance(caught.value, ValueError)
+    assert "\n" not in message
+    assert message.endswith((".", "?"))
+
+
+def test_nothing_is_changed_by_a_failed_call():
+    before = NAN.copy()
+    with pytest.raises(InputError):
+        chi2(NAN)
+    np.testing.assert_array_equal(NAN, before)

@@ -1,0 +1,79 @@
+"""The code in the documentation runs, and prints what the documentation says."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import mercer
+from mercer.kernels.names import ALIASES, NAMES
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+# a block of Python and, right after it, perhaps a block of what it prints
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```$(?:\s*^```text\n(?P<printed>.*?)^```$)?", re.M | re.S
+)
+
+
+class Block(NamedTuple):
+    line: int  # how many lines stand before the code
+    code: str
+    printed: str | None
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return [
+        Block(text.count("\n", 0, found.start("code")), found["code"], found["printed"])
+        for found in BLOCK.finditer(text)
+    ]
+
+
+def run(block: Block, page: Path, namespace: dict[str, Any]) -> str:
+    """Run one block, with the line numbers of its page, and return what it printed."""
+    code = compile("\n" * block.line + block.code, str(page), "exec", dont_inherit=True)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, namespace)
+    return printed.getvalue().strip()
+
+
+def agrees(printed: str, expected: str) -> bool:
+    """Whether both are the same, ``...`` standing for anything."""
+    pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
+    return re.fullmatch(pattern, printed, re.S) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # `mercer.kernels.names` is the function; names registered by a page end with it
+    monkeypatch.setattr(importlib.import_module("mercer.kernels.names"), "_registered", {})
+    namespace: dict[str, Any] = {"__name__": page.stem}
+    for block in blocks_of(page):
+        printed = run(block, page, namespace)
+        if block.printed is not None and not agrees(printed, block.printed):
+            pytest.fail(f"{page.name}:{block.line} printed\n{printed}\nnot\n{block.printed}")
+
+
+@pytest.mark.parametrize("cls", NAMES.values(), ids=lambda cls: cls.__name__)
+def test_every_kernel_is_described(cls):
+    text = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
+    names = [name for name, found in NAMES.items() if found is cls]
+    names += [alias for alias, name in ALIASES.items() if name in names]
+    assert cls.__name__ in mercer.kernels.__all__
+    assert [name for name in (cls.__name__, *names) if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize("name", ["items", "kernels"])  # the others list their names themselves
+def test_every_public_name_is_in_the_reference(name):
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## mercer.{name}\n")[1].split("\n## ")[0]
+    public = set(importlib.import_module(f"mercer.{name}").__all__) - {"Ragged"}  # of mercer itself
+    assert [word for word in sorted(public) if not re.search(rf"\b{word}\b", section)] == []

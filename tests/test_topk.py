@@ -1,0 +1,47 @@
+"""The k best, against a stable sort."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from reference import best
+
+from mercer import topk
+
+tied_scores = hnp.arrays(
+    np.float32, st.tuples(st.integers(1, 4), st.integers(1, 60)), elements=st.integers(-3, 3)
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tied_scores, st.integers(1, 70), st.integers(1, 60), st.data())
+def test_any_order_of_blocks_gives_the_sorted_answer(K, k, step, data):
+    """Ties go to the smaller row, whatever the order in which blocks are offered."""
+    k = min(k, K.shape[1])
+    ids, scores = topk.empty(len(K), k)
+    starts = data.draw(st.permutations(range(0, K.shape[1], step)))
+    for start in starts:
+        topk.update(ids, scores, K[:, start : start + step], start)
+    found_ids, found = topk.ordered(ids, scores)
+    expected_ids, expected = best(K, k)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found_ids, expected_ids)
+
+
+@settings(max_examples=80, deadline=None)
+@given(tied_scores, st.integers(1, 20), st.integers(0, 60))
+def test_merging_parts_gives_the_whole(K, k, cut):
+    parts = []
+    for start, block in ((0, K[:, :cut]), (cut, K[:, cut:])):
+        heaps = topk.empty(len(K), k)
+        topk.update(*heaps, block, start)
+        parts.append(heaps)
+    ids, scores = topk.merge(parts, k)
+    expected_ids, expected = best(K, k)
+    width = expected.shape[1]
+    np.testing.assert_array_equal(ids[:, :width], expected_ids)
+    np.testing.assert_array_equal(scores[:, :width], expected)
+    assert (ids[:, width:] == -1).all()
+    assert np.isneginf(scores[:, width:]).all()
