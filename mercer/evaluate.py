@@ -16,9 +16,13 @@ from mercer.params import check_count
 
 __all__ = ["ground_truth", "recall"]
 
-BLOCK_BYTES = 1 << 24  # items read and compared in one go
+BLOCK_BYTES = 1 << 26  # items read and compared in one go, at most
+BLOCK_PAIRS = 100_000_000  # pairs compared before the progress bar moves
 SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
 RESCORED_ROWS = 1 << 16  # items scored again in one go
+TASKS_PER_THREAD = 4  # so that no thread waits long for the last one
+LEAST_QUERIES = 32  # compared together: fewer would read the items too often
+TILE = (256, 1024)  # queries and items compared before the best are kept: they fit in the cache
 TIE = 1e-6  # scores closer than this, relatively, are equal
 
 
@@ -107,18 +111,27 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
             "Compute the truth with a larger k."
         )
     ids = found.ids if isinstance(found, Matches) else np.asarray(found)
-    if ids.ndim != 2 or len(ids) != len(truth):
+    if ids.ndim != 2 or len(ids) != len(truth) or ids.dtype.kind not in "iu":
         raise InputError(
-            f"recall: found has shape {ids.shape} but the truth has {len(truth)} queries. "
-            "Pass one row of ids per query."
+            f"recall: found has shape {ids.shape} and type {ids.dtype} but the truth has "
+            f"{len(truth)} queries. Pass one row of ids per query."
         )
     if isinstance(found, Matches):
+        _require_same_kernel(found, truth)
         hits = found.scores >= _floor(truth, k)[:, None]
     else:
         hits = (ids[:, :, None] == truth.ids[:, None, :k]).any(axis=2)
     possible = (truth.ids[:, :k] != -1).sum(axis=1)
     counts = [len(set(row[hit].tolist()) - {-1}) for row, hit in zip(ids, hits, strict=True)]
     return float(np.mean(np.minimum(counts, possible) / np.maximum(possible, 1)))
+
+
+def _require_same_kernel(found: Matches, truth: Matches) -> None:
+    if found.kernel != truth.kernel:
+        raise InputError(
+            f"recall: found has scores of {found.kernel} but the truth those of {truth.kernel}. "
+            "Pass found.ids to compare the items alone."
+        )
 
 
 def _floor(truth: Matches, k: int) -> npt.NDArray[np.float64]:
@@ -131,50 +144,54 @@ def _scan(
     kernel: Kernel, X: Any, P: Prepared, k: int, n_jobs: int | None, show: bool | None
 ) -> Ids:
     """Return the rows of the k best by float32 scores."""
-    best = topk.empty(len(P), k)
-    total = len(X) if isinstance(X, Prepared) else items.length(X)
-    with progress.bar("comparing all pairs", total, show) as advance:
-        for first_row, block in items.blocks(X, _block_rows(kernel, X)):
-            R = kernel.prepare(block, where="ground_truth", first_row=first_row)
-            kernel._require_alike(P, R)
-            best = topk.merge([best, _scan_block(kernel, P, R, first_row, k, n_jobs)], k)
-            advance(len(R))
-    return best[0]
-
-
-def _scan_block(
-    kernel: Kernel, P: Prepared, R: Prepared, first_row: int, k: int, n_jobs: int | None
-) -> topk.Best:
-    """Compare all queries with one block: query group by query group, each with its own heaps."""
-    height, width = kernel._tile_shape
     threads = parallel.count(n_jobs) if kernel._threads else 1
-    groups = parallel.spans(len(P), height)
-    n_cuts = -(-threads // len(groups))  # few queries: cut the rows as well
-    cuts = parallel.spans(len(R), max(width, -(-len(R) // n_cuts)))
+    height = max(LEAST_QUERIES, -(-len(P) // (TASKS_PER_THREAD * threads)))
+    groups = parallel.spans(len(P), min(height, TILE[0], kernel._tile_shape[0]))
+    n_cuts = -(-threads // len(groups))  # few queries: the rows are cut as well
+    heaps = [topk.empty(len(P), k) for _ in range(n_cuts)]
+    n_items = len(X) if isinstance(X, Prepared) else items.length(X)
+    with progress.bar("comparing all pairs", n_items, show) as advance:
+        for first_row, block in items.blocks(X, _block_rows(kernel, X, len(P))):
+            R = kernel.prepare(block, where="ground_truth", first_row=first_row)
+            kernel._require_alike(P, R, ("the queries", "the items"))
+            cuts = parallel.spans(len(R), -(-len(R) // n_cuts))
+            tasks = [
+                (kernel, P, group, R, cut, first_row, heap)
+                for group in groups
+                for cut, heap in zip(cuts, heaps, strict=False)
+            ]
+            parallel.run(_scan_tiles, tasks, n_jobs=threads, show=False)
+            advance(len(R))
+    return topk.merge(heaps, k)[0]
 
-    def scan(group: slice, cut: slice) -> topk.Best:
-        queries = P[group]
-        ids, scores = topk.empty(len(queries), k)
-        tile = np.empty((len(queries), width), np.float32)
-        for start in range(cut.start, cut.stop, width):
-            rows = R[start : min(start + width, cut.stop)]
-            part = tile[:, : len(rows)]
-            kernel.tile(queries, rows, part, (group.start, first_row + start))
-            topk.update(ids, scores, part, first_row + start)
-        return ids, scores
 
-    tasks = [(group, cut) for group in groups for cut in cuts]
-    found = parallel.run(scan, tasks, n_jobs=threads, show=False)
-    rows = [topk.merge(found[i : i + len(cuts)], k) for i in range(0, len(found), len(cuts))]
-    return np.concatenate([row[0] for row in rows]), np.concatenate([row[1] for row in rows])
+def _scan_tiles(
+    kernel: Kernel,
+    P: Prepared,
+    group: slice,
+    R: Prepared,
+    cut: slice,
+    first_row: int,
+    heap: topk.Best,
+) -> None:
+    """Compare a group of queries with a cut of the block, tile by tile, and keep the best."""
+    queries, ids, scores = P[group], heap[0][group], heap[1][group]
+    width = min(TILE[1], kernel._tile_shape[1], cut.stop - cut.start)
+    tile = np.empty((len(queries), width), np.float32)
+    for start in range(cut.start, cut.stop, width):
+        rows = R[start : min(start + width, cut.stop)]
+        part = tile[:, : len(rows)]
+        kernel.tile(queries, rows, part, (group.start, first_row + start))
+        topk.update(ids, scores, part, first_row + start)
 
 
-def _block_rows(kernel: Kernel, X: Any) -> int:
-    width = kernel._tile_shape[1]
+def _block_rows(kernel: Kernel, X: Any, n_queries: int) -> int:
+    width = min(TILE[1], kernel._tile_shape[1])
     if not kernel._threads:  # Python code runs for every pair: the bar should still move
         return 4 * width
     features = X.shape[1] if hasattr(X, "shape") and len(X.shape) == 2 else 64
-    return max(width, BLOCK_BYTES // (4 * features) // width * width)
+    rows = min(BLOCK_BYTES // (4 * features), BLOCK_PAIRS // n_queries)
+    return max(width, rows // width * width)
 
 
 def _rescored(kernel: Kernel, X: Any, P: Prepared, ids: Ids, k: int, n_items: int) -> Matches:
@@ -191,6 +208,7 @@ def _rescored(kernel: Kernel, X: Any, P: Prepared, ids: Ids, k: int, n_items: in
         exact=np.ones(len(P), bool),
         evaluations=np.full(len(P), n_items, np.int64),
         tolerance=tolerance.astype(np.float32),
+        kernel=repr(kernel),
     )
 
 

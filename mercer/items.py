@@ -163,8 +163,20 @@ def blocks(X: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
         yield start, X[start : start + n_rows]
 
 
-def drop_bad(X: Any) -> tuple[Any, Ids]:
-    """Return the vectors or sets without NaN and infinity, and which rows they were.
+def drop_bad(X: Any, kind: str = "vectors") -> tuple[Any, Ids]:
+    """Return the items without NaN and infinity, and which rows they were.
+
+    Parameters
+    ----------
+    X : items
+        Vectors, dense or sparse, or sets.
+    kind : {"vectors", "sets"}
+        What they are.
+
+    Returns
+    -------
+    items, ndarray of int
+        The good items and their row numbers.
 
     Examples
     --------
@@ -173,8 +185,7 @@ def drop_bad(X: Any) -> tuple[Any, Ids]:
     >>> good, rows
     (array([[1., 2.]], dtype=float32), array([0]))
     """
-    sets = isinstance(X, Ragged)
-    checked = _sets(X, _Place("drop_bad")) if sets else _vectors(X, _Place("drop_bad"))
+    checked = _CHECKS[kind](rows_of(X, "drop_bad"), _Place("drop_bad"))
     good = np.flatnonzero(~_bad_rows(checked))
     return take(checked, good), good
 
@@ -196,6 +207,8 @@ def _refuse_strangers(X: Any, place: _Place) -> None:
         raise place.error("got one string. Pass a list of items: [text].")
     if isinstance(X, (dict, set, frozenset)) or X is None:
         raise place.error(f"got a {type(X).__name__}, which has no rows. Pass a list or an array.")
+    if getattr(X, "shape", None) == ():
+        raise place.error(f"got {type(X).__name__}, which has no rows. Pass a list or an array.")
     if not hasattr(X, "__len__") and not hasattr(X, "shape"):
         raise place.error(
             f"got {type(X).__name__}, which has no length. Pass a list or an array: list(items)."
@@ -203,6 +216,16 @@ def _refuse_strangers(X: Any, place: _Place) -> None:
 
 
 def _as_matrix(X: Any, place: _Place) -> Array:
+    if isinstance(X, Ragged):
+        raise place.error(
+            "got sets of vectors (Ragged). Pass one vector per item, or use a kernel of sets."
+        )
+    if np.ma.is_masked(X):
+        mask = np.ma.getmaskarray(X)
+        row = place.first_row + int(np.argmax(mask.any(axis=-1)))
+        raise place.error(
+            f"{mask.sum()} values are masked (first: row {row}). Fill them, or leave the items out."
+        )
     try:
         A = np.asarray(X)
     except ValueError:

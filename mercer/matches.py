@@ -30,7 +30,9 @@ class Matches:
     evaluations : ndarray of int64, shape (n_queries,)
         How often the kernel was evaluated for a query.
     tolerance : ndarray of float32, shape (n_queries,)
-        How far rounding can move a score of this query.
+        How far rounding can move the difference of two scores of this query.
+    kernel : str
+        The kernel whose values the scores are, as it prints itself.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Matches:
     exact: npt.NDArray[np.bool_]
     evaluations: Ids
     tolerance: npt.NDArray[np.float32]
+    kernel: str
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -51,7 +51,7 @@ def check_kernel(kernel: str | Kernel, X: Any) -> list[str]:
     ...     print(line)
     declares its facts
     prepared items give the same values as raw ones
-    symmetric
+    symmetric, where it says so
     """
     kernel = kernels.get(kernel)
     X = items.rows_of(X, "check_kernel")[:SAMPLE]
@@ -87,7 +87,7 @@ class _Sample:
         if (gap > 0).any() or np.isnan(gap).any():
             i, j = np.unravel_index(np.argmax(gap), gap.shape)
             self.fail(
-                f"{what}: {np.asarray(found)[i, j]!r} instead of {self.K[i, j]!r} "
+                f"{what}: {np.asarray(found)[i, j]:.9g} instead of {self.K[i, j]:.9g} "
                 f"for items {i} and {j}"
             )
 
@@ -117,7 +117,7 @@ def _prepared(sample: _Sample) -> None:
 
 
 def _symmetry(sample: _Sample) -> None:
-    """symmetric."""
+    """symmetric, where it says so."""
     if sample.kernel.symmetric:
         sample.require_close(sample.K.T, "k(y, x) differs from k(x, y)")
 
@@ -218,8 +218,8 @@ _CHECKS = (
     _diagonal,
     _scores,
     _slices,
-    _precision,
     _definite,
+    _precision,
     _threads,
     _stored,
     _bad_items,

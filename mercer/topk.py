@@ -10,11 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import njit, uintp
 
 from mercer.arrays import Ids
+from mercer.machine import borrow
 
 __all__ = ["empty", "merge", "ordered", "update"]
+
+STRIDE = 64  # scores compared with the worst one kept at a time
 
 Best = tuple[Ids, npt.NDArray[np.floating]]
 
@@ -31,21 +34,32 @@ def update(ids, scores, tile, first_row):  # type: ignore[no-untyped-def]
     Each row of `ids` and `scores` is a heap whose root is the worst item kept. Column j of the
     tile is row ``first_row + j``.
     """
+    n_rows = tile.shape[1]
     for query in range(tile.shape[0]):
-        worst = scores[query, 0]
-        for column in range(tile.shape[1]):
-            score = tile[query, column]
-            if score < worst:
-                continue
-            row = first_row + column
-            if score > worst or row < ids[query, 0]:
-                _replace_worst(ids[query], scores[query], row, score)
-                worst = scores[query, 0]
+        row = borrow(tile, query)
+        best_ids, best_scores = borrow(ids, query), borrow(scores, query)
+        for start in range(0, n_rows, STRIDE):
+            stop = min(start + STRIDE, n_rows)
+            if not _reaches(row, start, stop, best_scores[0]):
+                continue  # most of the tile ends here, many scores at a time
+            for column in range(start, stop):
+                _offer(best_ids, best_scores, first_row + column, row[column])
+
+
+@njit(nogil=True)
+def _reaches(values, start, stop, bound):  # type: ignore[no-untyped-def]
+    """Whether one of the values is at least the bound."""
+    found = 0
+    for place in range(uintp(start), uintp(stop)):  # unsigned: signed indices may wrap around,
+        found += values[place] >= bound  # and a loop that looks for that is not vectorised
+    return found > 0
 
 
 @njit(cache=True, nogil=True)
-def _replace_worst(ids, scores, row, score):  # type: ignore[no-untyped-def]
-    """Put an item in place of the root and let it sink below all that are worse."""
+def _offer(ids, scores, row, score):  # type: ignore[no-untyped-def]
+    """Put an item in place of the root, if that is worse, and let it sink to its place."""
+    if not _is_worse(scores, ids, 0, score, row):
+        return
     k = len(ids)
     place = 0
     while True:

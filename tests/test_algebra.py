@@ -27,7 +27,8 @@ def leaves():
         st.builds(kernels.RBF, gamma=positive),
         st.builds(kernels.Laplacian, gamma=positive),
         st.builds(kernels.ExpChi2, gamma=positive),
-        st.builds(kernels.Polynomial, degree=st.integers(1, 4), gamma=positive, coef0=positive),
+        st.builds(kernels.Polynomial, degree=st.integers(1, 4), gamma=st.floats(0.05, 0.5),
+                  coef0=st.floats(0.0, 0.5)),
     )  # fmt: skip
 
 
@@ -41,8 +42,19 @@ def grow(kernel):
     )
 
 
-composed = st.recursive(leaves(), grow, max_leaves=5)
 SAMPLE = HISTOGRAMS[:12]
+
+
+def is_moderate(kernel):
+    """Whether float32 can hold the values: towers of exponentials overflow, and are refused."""
+    try:
+        return kernel(SAMPLE).max() < 1e12
+    except KernelError as error:
+        assert "is inf" in str(error) or "float32 can divide by" in str(error)  # noqa: PT017
+        return False
+
+
+composed = st.recursive(leaves(), grow, max_leaves=5).filter(is_moderate)
 
 
 @settings(max_examples=80, deadline=None)

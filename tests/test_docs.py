@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import re
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import mercer
-from mercer.kernels.names import ALIASES, NAMES
+from mercer.kernels import registry
+from mercer.kernels.registry import ALIASES, NAMES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
@@ -53,8 +53,8 @@ def agrees(printed: str, expected: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # `mercer.kernels.names` is the function; names registered by a page end with it
-    monkeypatch.setattr(importlib.import_module("mercer.kernels.names"), "_registered", {})
+    # names registered by a page end with it
+    monkeypatch.setattr(registry, "_registered", {})
     namespace: dict[str, Any] = {"__name__": page.stem}
     for block in blocks_of(page):
         printed = run(block, page, namespace)
@@ -75,5 +75,5 @@ def test_every_kernel_is_described(cls):
 def test_every_public_name_is_in_the_reference(name):
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     section = text.split(f"\n## mercer.{name}\n")[1].split("\n## ")[0]
-    public = set(importlib.import_module(f"mercer.{name}").__all__) - {"Ragged"}  # of mercer itself
+    public = set(getattr(mercer, name).__all__) - {"Ragged"}  # of mercer itself
     assert [word for word in sorted(public) if not re.search(rf"\b{word}\b", section)] == []

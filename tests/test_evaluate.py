@@ -106,7 +106,7 @@ def test_bad_rows_are_counted_from_the_start(monkeypatch):
         evaluate.ground_truth("rbf", X, X[:1], 1)
     with pytest.raises(InputError, match=r"ground_truth \(queries\): there are no items"):
         evaluate.ground_truth("rbf", X, X[:0], 1)
-    with pytest.raises(InputError, match="X has 8 features but Y has 9"):
+    with pytest.raises(InputError, match="the queries: 8 features, but the items: 9"):
         evaluate.ground_truth("rbf", np.ones((4, 9)), X[:1], 1)
 
 
@@ -122,6 +122,7 @@ def matches(ids, scores):
     return Matches(
         ids=np.array(ids), scores=np.array(scores, np.float32), distances=np.zeros((n, k)),
         exact=np.ones(n, bool), evaluations=np.ones(n, np.int64), tolerance=np.zeros(n),
+        kernel="Chi2()",
     )  # fmt: skip
 
 
@@ -171,5 +172,5 @@ def test_progress_shows_on_request(capfd, monkeypatch):
 
 
 def test_sparse_queries_need_sparse_items():
-    with pytest.raises(InputError, match=r"X is sparse but Y is dense.*toarray"):
+    with pytest.raises(InputError, match=r"the queries: sparse, but the items: dense.*toarray"):
         evaluate.ground_truth("chi2", np.eye(3), scipy.sparse.eye_array(3), 1)

@@ -101,7 +101,7 @@ def test_sets_with_bad_values_can_be_dropped():
     sets = Ragged.from_list([[[1.0]], [[2.0], [np.nan]], [[3.0]]])
     with pytest.raises(InputError, match=r"1 of 3 items contain NaN \(first: row 1\)"):
         items.check(sets, "sets")
-    good, rows = items.drop_bad(sets)
+    good, rows = items.drop_bad(sets, "sets")
     assert rows.tolist() == [0, 2]
     assert [s.tolist() for s in good] == [[[1.0]], [[3.0]]]
 

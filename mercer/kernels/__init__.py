@@ -16,8 +16,8 @@ from mercer.kernels.functions import (
     from_gram,
 )
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
-from mercer.kernels.names import NAMES, from_spec, get, names, register, to_spec, unregister
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_spec, unregister
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 
 __all__ = [

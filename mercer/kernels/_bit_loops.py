@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from mercer.kernels._loops import AHEAD, FAST
-from mercer.kernels._machine import borrow, popcount, prefetch
+from mercer.machine import borrow, popcount, prefetch
 
 __all__ = ["count", "gather", "tile"]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from mercer.kernels._machine import bits_of, borrow, float_of, prefetch
+from mercer.machine import bits_of, borrow, float_of, prefetch
 
 FAST = {"nogil": True, "fastmath": True, "error_model": "numpy"}
 EXACT_TERMS = {"nogil": True, "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract"},

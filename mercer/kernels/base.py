@@ -240,7 +240,8 @@ class Exp(_Changed):
         s = values.dtype.type(self.s)
         values -= 1
         values *= s
-        return np.exp(values, out=values)
+        with np.errstate(over="ignore"):  # an overflow is reported with the pair it happened at
+            return np.exp(values, out=values)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: an absolute error e of `a` becomes a factor exp(s e)."""

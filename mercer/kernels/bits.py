@@ -18,7 +18,7 @@ __all__ = ["Tanimoto", "Tversky"]
 
 
 class Tversky(Kernel):
-    """k(x, y) = |x∩y| / (|x∩y| + a |x-y| + b |y-x|); two empty sets: 1.
+    """k(x, y) = |x∩y| / (|x∩y| + a |x-y| + b |y-x|), and 1 where that is 0/0.
 
     Positive semi-definite for a = b ≥ 1/2: a = b = 1 is Tanimoto's, a = b = 1/2 is Dice's. With
     a ≠ b it is not symmetric: x is the query and y the item.

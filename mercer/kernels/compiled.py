@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -56,7 +55,13 @@ class CompiledKernel(Kernel):
         self.psd = psd
         self.nonnegative = nonnegative
         self.error = error
-        require_two_arguments(function, "mercer.kernel")
+        self._validate()
+
+    def _validate(self) -> None:
+        require_two_arguments(self.function, "mercer.kernel")
+        self._loops: Loops = user_loops()
+        self._compiled: dict[DType, Any] = {}
+        self._tried = False
 
     @property
     def label(self) -> str:
@@ -92,14 +97,6 @@ class CompiledKernel(Kernel):
             self._loops.gather(self._pair(dtype), Q, X, ids, out)
         return out
 
-    @cached_property
-    def _loops(self) -> Loops:
-        return user_loops()
-
-    @cached_property
-    def _compiled(self) -> dict[DType, Any]:
-        return {}
-
     def _pair(self, dtype: DType) -> Any:
         """Return the function compiled for rows of this type; the loops inline it."""
         if dtype not in self._compiled:
@@ -114,10 +111,6 @@ class CompiledKernel(Kernel):
             self._compiled[dtype] = compiled
         return self._compiled[dtype]
 
-    @cached_property
-    def _tried(self) -> list[bool]:
-        return []
-
     def _try(self, X: Any) -> None:
         """Compare, once, the compiled function with the Python one and with its own mirror."""
         if self._tried:
@@ -129,7 +122,7 @@ class CompiledKernel(Kernel):
         with np.errstate(all="ignore"):
             for i in range(len(sample)):
                 self._compare(sample[0], sample[i], values[0, i])
-        self._tried.append(True)
+        self._tried = True
 
     def _compare(self, x: Array, y: Array, found: float) -> None:
         try:

@@ -43,7 +43,10 @@ class _Called(Kernel):
     def __init__(self, function: Callable[[Any, Any], Any], psd: bool = False) -> None:
         self.function = function
         self.psd = psd
-        require_two_arguments(function, self._maker)
+        self._validate()
+
+    def _validate(self) -> None:
+        require_two_arguments(self.function, self._maker)
         self._tried = False
 
     @property
@@ -121,11 +124,11 @@ class DistanceKernel(FunctionKernel):
     def __init__(
         self, function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False
     ) -> None:
-        super().__init__(function, psd)
         self.gamma = gamma
-        self._validate()
+        super().__init__(function, psd)
 
     def _validate(self) -> None:
+        super()._validate()
         check_number("from_distance", "gamma", self.gamma, above=0)
 
     def _facts(self) -> dict[str, Any]:
@@ -158,7 +161,14 @@ class GramKernel(_Called):
         return (features + 16) * unit(np.float32)
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
-        values = np.asarray(self.function(X, Y))
+        try:
+            values = np.asarray(self.function(X, Y))
+        except Exception as error:
+            raise KernelError(
+                f"{self.label}: fails on {type(X).__name__}s of {items.length(X)} and "
+                f"{items.length(Y)} items: {type(error).__name__}: {error}. It is given slices of "
+                "the items as they were passed."
+            ) from error
         if values.shape != out.shape or values.dtype.kind not in "biuf":
             raise KernelError(
                 f"{self.label}: returned shape {values.shape} of type {values.dtype} for "
@@ -321,7 +331,8 @@ def from_distance(
 def check_symmetry(label: str, values: Array) -> None:
     """Raise KernelError where a square matrix of kernel values differs from its transpose."""
     scale = float(np.abs(values).max(initial=0.0))
-    gap = np.abs(values - values.T)
+    with np.errstate(invalid="ignore"):  # what is not finite is reported with its pair
+        gap = np.abs(values - values.T)
     if np.nanmax(gap, initial=0.0) > 1e-6 * scale:
         i, j = np.unravel_index(np.nanargmax(gap), gap.shape)
         raise KernelError(

@@ -50,7 +50,7 @@ class Similarity(Params):
     symmetric: bool = True
     nonnegative: bool = False
 
-    _tile_shape: tuple[int, int] = (256, 1024)  # rows of X and Y evaluated by one task
+    _tile_shape: tuple[int, int] = (256, 1024)  # at most so many rows of X and Y in one tile
     _threads: bool = True  # False where Python code runs for every pair
 
     # ---- what users call
@@ -115,18 +115,21 @@ class Similarity(Params):
         R = P if Y is None else self.prepare(Y)
         self._require_alike(P, R)
         out = np.empty((len(P), len(R)), _float(dtype))
+        threads = parallel.count(n_jobs) if self._threads else 1
         mirrored = R is P and self.symmetric
-        height, width = self._tile_shape
+        height = min(self._tile_shape[0], -(-len(P) // threads))
         tiles = [
             (rows, columns)
             for rows in parallel.spans(len(P), height)
-            for columns in parallel.spans(len(R), width, rows.start if mirrored else 0)
+            for columns in parallel.spans(
+                len(R), self._tile_shape[1], rows.start if mirrored else 0
+            )
         ]
 
         def fill(rows: slice, columns: slice) -> None:
             self.tile(P[rows], R[columns], out[rows, columns], (rows.start, columns.start))
 
-        parallel.run(fill, tiles, n_jobs=n_jobs if self._threads else 1, label=self.label)
+        parallel.run(fill, tiles, n_jobs=threads, label=self.label)
         if mirrored:
             _mirror(out, height)
         return out
@@ -259,17 +262,18 @@ class Similarity(Params):
             )
         return P
 
-    def _require_alike(self, P: Prepared, R: Prepared) -> None:
+    def _require_alike(self, P: Prepared, R: Prepared, names: tuple[str, str] = ("X", "Y")) -> None:
         if self.input == "any" or P.form is None or R.form is None or P.form == R.form:
             return
         (a, n), (b, m) = P.form, R.form
+        x, y = names
         if a != b:
             raise InputError(
-                f"{self.label}: X is {a} but Y is {b}. Convert one: X.toarray() or "
-                "scipy.sparse.csr_array(X)."
+                f"{self.label}: {x}: {a}, but {y}: {b}. Make both the same, by .toarray() or "
+                "scipy.sparse.csr_array."
             )
         raise InputError(
-            f"{self.label}: X has {n} features but Y has {m}. Pass items from the same source."
+            f"{self.label}: {x}: {n} features, but {y}: {m}. Pass items from the same source."
         )
 
     def _require_finite(self, values: Array, name_pair: Any) -> None:
@@ -284,10 +288,12 @@ class Similarity(Params):
 
 
 def _float(dtype: npt.DTypeLike) -> DType:
-    found = np.dtype(dtype)
-    if found not in (np.float32, np.float64):
-        raise InputError(f"dtype is {found}. Kernels are computed in float32 or float64.")
-    return found
+    for known in (np.float32, np.float64):
+        if dtype in (known, known.__name__, np.dtype(known)):
+            return np.dtype(known)
+    if dtype is float:
+        return np.dtype(np.float64)
+    raise InputError(f"dtype is {dtype!r}. Kernels are computed in float32 or float64.")
 
 
 def _mirror(out: Array, step: int) -> None:

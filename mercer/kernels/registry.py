@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from typing import Any
 
 from mercer.errors import InputError, KernelError
@@ -67,10 +68,7 @@ def get(kernel: str | Kernel) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if not isinstance(kernel, str):
-        raise InputError(
-            f"a kernel is needed, got {type(kernel).__name__}. Pass a name such as 'chi2', a "
-            "kernel such as kernels.RBF(gamma=0.5), or decorate your function: @mercer.kernel."
-        )
+        raise InputError(_describe_stranger(kernel))
     name = ALIASES.get(kernel.lower(), kernel.lower())
     if kernel in _registered:
         return _registered[kernel]
@@ -79,6 +77,15 @@ def get(kernel: str | Kernel) -> Kernel:
         hint = f"Did you mean {near[0]!r}?" if near else f"Names are: {', '.join(names())}."
         raise InputError(f"no kernel is called {kernel!r}. {hint}")
     return NAMES[name]()
+
+
+def _describe_stranger(given: Any) -> str:
+    if isinstance(given, type):
+        return f"a kernel is needed, got the class {given.__name__}. Call it: {given.__name__}()."
+    return (
+        f"a kernel is needed, got {type(given).__name__}. Pass a name such as 'chi2', a kernel "
+        "such as kernels.RBF(gamma=0.5), or decorate your function: @mercer.kernel."
+    )
 
 
 def names() -> list[str]:
@@ -116,6 +123,7 @@ def register(name: str, kernel: Kernel) -> Kernel:
     mine
     >>> mercer.kernels.get("mine") is mine
     True
+    >>> mercer.kernels.unregister("mine")
     """
     if not isinstance(name, str) or not name:
         raise InputError(f"register: the name is {name!r}. Pass a word such as 'my_kernel'.")
@@ -187,6 +195,8 @@ def from_spec(spec: dict[str, Any]) -> Kernel:
     >>> kernels.from_spec({"name": "rbf", "gamma": 0.5})
     RBF(gamma=0.5)
     """
+    if not isinstance(spec, dict):
+        raise InputError(f"from_spec: got {spec!r}. Pass what to_spec returned.")
     name = spec.get("name")
     if name in _registered:
         return _registered[name]
@@ -201,4 +211,10 @@ def from_spec(spec: dict[str, Any]) -> Kernel:
         for key, value in spec.items()
         if key != "name"
     }
+    unknown = set(params) - set(inspect.signature(cls).parameters)
+    if unknown:
+        raise InputError(
+            f"from_spec: the kernel {name!r} has no parameters {', '.join(sorted(unknown))}. "
+            f"It has: {', '.join(inspect.signature(cls).parameters) or 'none'}."
+        )
     return cls(**params)
