@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=4000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5, help="turns each contender gets")
+    parser.add_argument("--seconds", type=float, default=0.3, help="length of a turn")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     X, Y = (rng.dirichlet(np.ones(128), n).astype(np.float32)
@@ -44,7 +45,7 @@ def main() -> None:
     rows: list[list[object]] = []
 
     def add(name, ours, peer, theirs):  # type: ignore[no-untyped-def]
-        mine, other = compare(ours, theirs, rounds=options.rounds)
+        mine, other = compare(ours, theirs, rounds=options.rounds, at_least=options.seconds)
         rows.append([name, pairs / mine, peer, pairs / other, other / mine])
 
     for kernel, peer, function in PEERS:

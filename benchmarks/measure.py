@@ -47,14 +47,14 @@ def compare(*calls: Callable[[], Any], rounds: int = 5, at_least: float = 0.3) -
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for call, kept in zip(calls, times, strict=True):
-            _repeat(call, 0.1)
+            _repeat(call, at_least / 3)
             kept += _repeat(call, at_least)
     return [float(np.median(kept)) for kept in times]
 
 
 def _repeat(call: Callable[[], Any], at_least: float) -> list[float]:
     times: list[float] = []
-    while sum(times) < at_least:
+    while not times or sum(times) < at_least:
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)

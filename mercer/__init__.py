@@ -10,13 +10,7 @@ This release has its ground floor: items (`mercer.items`, `Ragged`), kernels (`m
 """
 
 from mercer import evaluate, items, kernels, parallel, testing
-from mercer.errors import (
-    CheckError,
-    InputError,
-    KernelError,
-    MercerError,
-    MissingPackageError,
-)
+from mercer.errors import CheckError, InputError, KernelError, MercerError
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
 from mercer.ragged import Ragged
@@ -29,7 +23,6 @@ __all__ = [
     "KernelError",
     "Matches",
     "MercerError",
-    "MissingPackageError",
     "Ragged",
     "evaluate",
     "items",

@@ -5,15 +5,14 @@
     MercerError
     ├── InputError (ValueError)           items, parameters or ids that cannot be used
     ├── KernelError (ValueError)          a kernel that does not compile, lies or fails
-    ├── CheckError (AssertionError)       a `mercer.testing` check that does not hold
-    └── MissingPackageError (ImportError) an optional package that is not installed
+    └── CheckError (AssertionError)       a `mercer.testing` check that does not hold
 
 Each message says where it happened and what was found, what is required, and what to do.
 """
 
 from __future__ import annotations
 
-__all__ = ["CheckError", "InputError", "KernelError", "MercerError", "MissingPackageError"]
+__all__ = ["CheckError", "InputError", "KernelError", "MercerError"]
 
 
 class MercerError(Exception):
@@ -30,7 +29,3 @@ class KernelError(MercerError, ValueError):
 
 class CheckError(MercerError, AssertionError):
     """A public contract test (``mercer.testing``) that does not hold."""
-
-
-class MissingPackageError(MercerError, ImportError):
-    """An optional package that is needed here and not installed."""

@@ -96,6 +96,30 @@ def test_may_call_compiled_functions_and_math():
     np.testing.assert_allclose(gaussian(VECTORS), kernels.RBF(gamma=1.0)(VECTORS), atol=1e-6)
 
 
+def test_infinity_may_be_used_inside():
+    @mercer.kernel
+    def nearest_feature(x, y):
+        best = np.inf
+        for i in range(len(x)):
+            gap = abs(x[i] - y[i])
+            if gap < best:
+                best = gap
+        return 0.0 if best == np.inf else 1 / (1 + best)
+
+    expected = gram(lambda x, y: 1 / (1 + np.abs(x - y).min()), VECTORS, VECTORS[:6])
+    np.testing.assert_allclose(nearest_feature(VECTORS, VECTORS[:6]), expected, rtol=1e-5)
+
+    @mercer.kernel
+    def never_set(x, y):
+        best = np.inf
+        for i in range(len(x)):
+            if x[i] > 1e30:
+                best = x[i]
+        return 0.0 if best == np.inf else 1.0  # fast arithmetic would say 1
+
+    assert (never_set(VECTORS) == 0).all()
+
+
 def test_facts_are_declared():
     assert my_chi2.psd
     assert my_chi2.nonnegative

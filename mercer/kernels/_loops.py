@@ -21,9 +21,10 @@ from numba.extending import overload
 
 from mercer.machine import bits_of, borrow, float_of, prefetch
 
-FAST = {"nogil": True, "fastmath": True, "error_model": "numpy"}
-EXACT_TERMS = {"nogil": True, "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract"},
-               "error_model": "numpy"}  # fmt: skip
+FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
+EXACT_TERMS = FAST | {"fastmath": {"nnan", "ninf", "nsz", "arcp", "contract"}}
+# for functions that handle infinity and NaN themselves; sums under a condition stay scalar
+WITH_INFINITY = FAST | {"fastmath": {"reassoc", "nsz", "arcp", "contract"}}
 AHEAD = 8  # rows between prefetching and using a row: 1.5 times the speed on random rows
 
 
@@ -288,9 +289,9 @@ class Loops(NamedTuple):
     gather: Any
 
 
-def user_loops() -> Loops:
+def user_loops(options: dict[str, Any]) -> Loops:
     """Return fresh loops for one user's pair function, which cannot be kept on disk."""
-    return Loops(njit(**FAST)(tile), njit(**FAST)(gather))
+    return Loops(njit(**options)(tile), njit(**options)(gather))
 
 
 LOOPS = Loops(njit(cache=True, **FAST)(tile), njit(cache=True, **FAST)(gather))

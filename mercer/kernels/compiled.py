@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 from mercer import items
 from mercer.arrays import Array, DType, Ids
 from mercer.errors import InputError, KernelError
-from mercer.kernels._loops import FAST, Loops, user_loops
+from mercer.kernels._loops import FAST, WITH_INFINITY, Loops, user_loops
 from mercer.kernels._single import SinglePrecision
 from mercer.kernels.base import Kernel
 from mercer.kernels.functions import check_symmetry, require_two_arguments
@@ -23,6 +23,7 @@ from mercer.kernels.similarity import unit
 __all__ = ["CompiledKernel", "kernel"]
 
 PairFunction = Callable[[Any, Any], float]
+INFINITE_WORDS = {"inf", "nan", "isinf", "isnan", "isfinite", "nanmin", "nanmax", "nansum"}
 TRIAL_ROWS = 4  # items on which a new kernel is tried before it is used
 
 
@@ -59,7 +60,8 @@ class CompiledKernel(Kernel):
 
     def _validate(self) -> None:
         require_two_arguments(self.function, "mercer.kernel")
-        self._loops: Loops = user_loops()
+        self._options = WITH_INFINITY if _handles_infinity(self.function) else FAST
+        self._loops: Loops = user_loops(self._options)
         self._compiled: dict[DType, Any] = {}
         self._tried = False
 
@@ -101,7 +103,7 @@ class CompiledKernel(Kernel):
         """Return the function compiled for rows of this type; the loops inline it."""
         if dtype not in self._compiled:
             single = {"pipeline_class": SinglePrecision} if dtype == np.float32 else {}
-            compiled = njit(**FAST, **single)(self.function)
+            compiled = njit(**self._options, **single)(self.function)
             vector = types.Array(types.float32 if single else types.float64, 1, "C")
             try:
                 compiled.compile((vector, vector))
@@ -183,6 +185,18 @@ def kernel(function: PairFunction | None = None, **facts: Any) -> Any:
     if not callable(function):
         raise InputError(f"mercer.kernel: got {function!r}. Pass a function of two vectors.")
     return CompiledKernel(function, **facts)
+
+
+def _handles_infinity(function: Any) -> bool:
+    """Whether a function names infinity or NaN: fast arithmetic would assume there are none."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return True
+    known = function.__globals__
+    values = [known.get(name) for name in code.co_names] + list(code.co_consts)
+    values += [cell.cell_contents for cell in function.__closure__ or ()]
+    odd = any(isinstance(value, float) and not np.isfinite(value) for value in values)
+    return odd or bool(INFINITE_WORDS & set(code.co_names))
 
 
 def _dense(X: Any, dtype: DType) -> Array:
