@@ -70,7 +70,7 @@ def ground_truth(
     kernel = kernels.get(kernel)
     X = X if isinstance(X, Prepared) else items.rows_of(X, "ground_truth")
     P = kernel.prepare(Q, where="ground_truth (queries)")
-    n_items = len(X) if isinstance(X, Prepared) else items.length(X)
+    n_items = items.length(X)
     check_count("ground_truth", "k", k)
     kept = min(k + SPARE, n_items)
     ids = _scan(kernel, X, P, kept, n_jobs, show_progress)
@@ -149,8 +149,7 @@ def _scan(
     groups = parallel.spans(len(P), min(height, TILE[0], kernel._tile_shape[0]))
     n_cuts = -(-threads // len(groups))  # few queries: the rows are cut as well
     heaps = [topk.empty(len(P), k) for _ in range(n_cuts)]
-    n_items = len(X) if isinstance(X, Prepared) else items.length(X)
-    with progress.bar("comparing all pairs", n_items, show) as advance:
+    with progress.bar("comparing all pairs", items.length(X), show) as advance:
         for first_row, block in items.blocks(X, _block_rows(kernel, X, len(P))):
             R = kernel.prepare(block, where="ground_truth", first_row=first_row)
             kernel._require_alike(P, R, ("the queries", "the items"))

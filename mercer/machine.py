@@ -8,7 +8,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-__all__ = ["bits_of", "borrow", "float_of", "popcount", "prefetch"]
+__all__ = ["bits_of", "borrow", "float_of", "frozen", "popcount", "prefetch"]
 
 CACHE_LINE = 64  # bytes
 
@@ -37,6 +37,17 @@ def borrow(typingctx, matrix, i):  # type: ignore[no-untyped-def]
         return row._getvalue()
 
     return returned(matrix, types.intp), codegen
+
+
+@intrinsic
+def frozen(typingctx, array):  # type: ignore[no-untyped-def]
+    """Return the same array, which compiled code then refuses to change."""
+    returned = array.copy(readonly=True)
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return args[0]
+
+    return returned(array), codegen
 
 
 @intrinsic

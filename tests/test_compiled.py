@@ -171,6 +171,21 @@ def test_error_where_it_reads_past_its_vectors():
     assert "fails on the first items: IndexError" in fails(too_far, VECTORS)
 
 
+def test_error_where_it_changes_its_vectors():
+    def centred(x, y):
+        x -= x.mean()
+        return (x * y).sum()
+
+    def first_to_zero(x, y):
+        x[0] = 0.0
+        return x[1] * y[1]
+
+    before = VECTORS.copy()
+    for function in (centred, first_to_zero):
+        assert "seems to change its vectors" in fails(function, VECTORS)
+    np.testing.assert_array_equal(VECTORS, before)
+
+
 def test_error_where_it_returns_nan():
     text = fails(lambda x, y: np.sqrt(x[0] * y[0] - 1e9), VECTORS)
     assert "is nan" in text

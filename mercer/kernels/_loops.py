@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from mercer.machine import bits_of, borrow, float_of, prefetch
+from mercer.machine import bits_of, borrow, float_of, frozen, prefetch
 
 FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
 EXACT_TERMS = FAST | {"fastmath": {"nnan", "ninf", "nsz", "arcp", "contract"}}
@@ -179,7 +179,7 @@ def pair(what: Any, x: Any, y: Any) -> Any:
 @overload(pair, jit_options=FAST)
 def _pair(what, x, y):  # type: ignore[no-untyped-def]
     if isinstance(what, types.Dispatcher):
-        return lambda what, x, y: what(x, y)
+        return lambda what, x, y: what(frozen(x), frozen(y))  # the rows are the user's own data
 
     def summed(what, x, y):  # type: ignore[no-untyped-def]
         total = x.dtype.type(0)

@@ -8,7 +8,6 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 from numba import njit, types
-from numba.core.errors import NumbaError
 
 from mercer import items
 from mercer.arrays import Array, DType, Ids
@@ -104,10 +103,11 @@ class CompiledKernel(Kernel):
         if dtype not in self._compiled:
             single = {"pipeline_class": SinglePrecision} if dtype == np.float32 else {}
             compiled = njit(**self._options, **single)(self.function)
-            vector = types.Array(types.float32 if single else types.float64, 1, "C")
+            number = types.float32 if single else types.float64
+            vector = types.Array(number, 1, "C", readonly=True)
             try:
                 compiled.compile((vector, vector))
-            except NumbaError as error:
+            except Exception as error:  # numba's own errors, and some of its internal ones
                 raise KernelError(_explain(self.label, error)) from None
             _require_number(self.label, compiled.nopython_signatures[0].return_type)
             self._compiled[dtype] = compiled
@@ -211,12 +211,15 @@ def _require_number(label: str, returned: Any) -> None:
         )
 
 
-def _explain(label: str, error: NumbaError) -> str:
+def _explain(label: str, error: Exception) -> str:
     """Return numba's reason in one line, with the line of the user's file."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed", "During", "-"))]
     where = next((line for line in reversed(lines) if line.startswith('File "')), "")
     place = f" ({where.rstrip(':')})" if where else ""
+    # `x -= 1` on what cannot be changed ends in an internal error of numba
+    if "setitem" in str(error) or isinstance(error, AttributeError):
+        said = ["it seems to change its vectors, which are your data: work on a copy"]
     return (
         f"{label}: does not compile{place}: {said[0] if said else error}. Compiled kernels use "
         "loops, arithmetic, math and NumPy on one-dimensional arrays; for any other Python use "
