@@ -8,6 +8,7 @@ long as one call, so nothing is left behind that a forked child could stumble ov
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -73,7 +74,7 @@ def run(
 ) -> list[Any]:
     """Call ``function(*task)`` for every task, on threads, and return the results in order.
 
-    The first error stops the rest and is raised as it is.
+    An error stops the rest and is raised as it is; of several, that of the first task.
 
     Parameters
     ----------
@@ -120,14 +121,15 @@ def _run_threads(
         futures = [pool.submit(function, *task) for task in tasks]
         waiting = set(futures)
         try:
-            while waiting:
+            failed = False
+            while waiting and not failed:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
+                failed = any(future.exception() is not None for future in done)
                 advance(len(done))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-    return [future.result() for future in futures]
+    # tasks start in order, so the first one that fails is always among those that ended
+    return [future.result() for future in futures if not future.cancelled()]
 
 
 class _BlasLimit:
@@ -141,14 +143,20 @@ class _BlasLimit:
         self.lock = threading.Lock()
         self.inside = 0
         self.controller: ThreadpoolController | None = None
+        self.n_modules = 0
         self.limiter: Any = None
 
     def enter(self) -> None:
         with self.lock:
             self.inside += 1
             if self.inside == 1:
-                self.controller = self.controller or ThreadpoolController()
-                self.limiter = self.controller.limit(limits=1, user_api="blas")
+                self.limiter = self._current().limit(limits=1, user_api="blas")
+
+    def _current(self) -> ThreadpoolController:
+        """Return a controller that knows every library loaded by now."""
+        if self.controller is None or len(sys.modules) != self.n_modules:
+            self.controller, self.n_modules = ThreadpoolController(), len(sys.modules)
+        return self.controller
 
     def leave(self) -> None:
         with self.lock:

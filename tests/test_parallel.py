@@ -55,6 +55,20 @@ def test_the_first_error_is_raised_and_stops_the_rest(monkeypatch):
     assert len(done) <= 2
 
 
+def test_of_several_errors_that_of_the_first_task_is_raised():
+    second_failed = threading.Event()
+
+    def work(i):
+        if i == 0:
+            assert second_failed.wait(30)
+            raise KeyError("first")
+        second_failed.set()
+        raise ValueError("second")
+
+    with pytest.raises(KeyError, match="first"):
+        parallel.run(work, [(0,), (1,)], n_jobs=2)
+
+
 def test_blas_has_one_thread_inside_and_its_own_outside():
     before = blas_threads()
     inside = parallel.run(blas_threads, [()] * 2, n_jobs=2)
