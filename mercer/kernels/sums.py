@@ -77,7 +77,7 @@ class DotProduct(FeatureSum):
     """A function of ⟨f(x), f(y)⟩ with a cheap f: many pairs at once go through BLAS."""
 
     _term: ClassVar[Any] = _loops.DotTerm()
-    _tile_shape = (1024, 4096)
+    _tile_shape = (512, 4096)
 
     def _map(self, P: Prepared, dtype: DType) -> Array:
         """Return f of every dense row."""

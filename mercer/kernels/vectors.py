@@ -123,7 +123,7 @@ class RBF(ExpDistance):
     """
 
     _term = _loops.SquaredTerm()
-    _tile_shape = (1024, 4096)
+    _tile_shape = (512, 4096)
 
     def __init__(self, gamma: float | None = None) -> None:
         self.gamma = gamma
