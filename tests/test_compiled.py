@@ -130,7 +130,7 @@ def test_facts_are_declared():
     assert tight.tolerance(tight.prepare(VECTORS)) == 8 * 2.0**-24
 
 
-def test_pickles_before_and_after_use():
+def test_composed_kernels_pickle():
     fresh = pickle.loads(pickle.dumps(kernels.RBF(gamma=2.0) + kernels.Chi2()))
     assert fresh == kernels.RBF(gamma=2.0) + kernels.Chi2()
 

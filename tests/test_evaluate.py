@@ -70,7 +70,7 @@ def test_memory_maps_of_any_type_are_read_by_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(items, "check", watched)
     monkeypatch.setattr(evaluate, "BLOCK_BYTES", 1)
     found = evaluate.ground_truth("rbf", mapped, X[:3], k=2)
-    assert max(sizes) < 3000 or len(sizes) > 1
+    assert max(sizes) <= 1024  # never the whole array
     assert found.ids[:, 0].tolist() == [0, 1, 2]
 
 

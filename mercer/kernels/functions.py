@@ -259,7 +259,7 @@ def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> F
     """Make a kernel of a Python function of two objects, whatever they are.
 
     It is called once for every pair, at Python's speed. For functions of two float vectors,
-    `mercer.kernel` is a thousand times faster.
+    `mercer.kernel` is much faster.
 
     Parameters
     ----------
