@@ -13,6 +13,7 @@ import numpy.typing as npt
 from numba import njit, uintp
 
 from mercer.arrays import Ids
+from mercer.jit import cached_njit
 from mercer.machine import borrow
 
 __all__ = ["empty", "merge", "ordered", "update"]
@@ -27,7 +28,7 @@ def empty(n_queries: int, k: int, dtype: npt.DTypeLike = np.float32) -> Best:
     return np.full((n_queries, k), -1, np.int64), np.full((n_queries, k), -np.inf, dtype)
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def update(ids, scores, tile, first_row):  # type: ignore[no-untyped-def]
     """Offer a tile of scores, shape (n_queries, n_rows), to the heaps of `empty`, in place.
 
@@ -55,7 +56,7 @@ def _reaches(values, start, stop, bound):  # type: ignore[no-untyped-def]
     return found > 0
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _offer(ids, scores, row, score):  # type: ignore[no-untyped-def]
     """Put an item in place of the root, if that is worse, and let it sink to its place."""
     if not _is_worse(scores, ids, 0, score, row):
@@ -75,7 +76,7 @@ def _offer(ids, scores, row, score):  # type: ignore[no-untyped-def]
     ids[place], scores[place] = row, score
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _is_worse(scores, ids, place, score, row):  # type: ignore[no-untyped-def]
     """Whether the item at `place` ranks behind (score, row)."""
     return scores[place] < score or (scores[place] == score and ids[place] > row)

@@ -11,7 +11,7 @@ import mercer
 
 ROOT = Path(mercer.__file__).parent
 LAYERS = [
-    ["errors", "arrays", "machine"],
+    ["errors", "arrays", "machine", "jit"],
     ["params", "items", "ragged", "parallel", "progress", "topk", "matches"],
     ["kernels"],
     ["evaluate", "testing"],

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mercer.jit import cached_njit
 from mercer.kernels._loops import AHEAD, FAST
 from mercer.machine import borrow, popcount, prefetch
 
 __all__ = ["count", "gather", "tile"]
 
 
-@njit(cache=True, **FAST)
+@cached_njit(**FAST)
 def count(X, out):  # type: ignore[no-untyped-def]
     """Fill out[i] with the number of bits set in row i."""
     for i in range(X.shape[0]):
@@ -37,7 +38,7 @@ def _tversky(common, n_x, n_y, a, b, one):  # type: ignore[no-untyped-def]
     return common / below if below > 0 else one
 
 
-@njit(cache=True, **FAST)
+@cached_njit(**FAST)
 def tile(X, n_X, Y, n_Y, a, b, out):  # type: ignore[no-untyped-def]
     """Fill out[i, j] with the similarity of X[i] and Y[j]; n_X, n_Y: bits set in each row."""
     one = out.dtype.type(1)
@@ -47,7 +48,7 @@ def tile(X, n_X, Y, n_Y, a, b, out):  # type: ignore[no-untyped-def]
             out[i, j] = _tversky(common, n_X[i], n_Y[j], a, b, one)
 
 
-@njit(cache=True, **FAST)
+@cached_njit(**FAST)
 def gather(Q, n_Q, X, n_X, ids, a, b, out):  # type: ignore[no-untyped-def]
     """Fill out[i, j] with the similarity of Q[i] and X[ids[i, j]]; ids of -1 give 0."""
     one = out.dtype.type(1)

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from mercer.jit import cached_njit
 from mercer.machine import bits_of, borrow, float_of, frozen, prefetch
 
 FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
@@ -231,7 +232,7 @@ def gather(what, Q, X, ids, out):  # type: ignore[no-untyped-def]
                 out[i, j] = 0
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@cached_njit(nogil=True, fastmath={"reassoc"})
 def all_finite(values):  # type: ignore[no-untyped-def]
     """Whether no value of a matrix is NaN or infinite: those times 0 are NaN."""
     total = values.dtype.type(0)
@@ -294,5 +295,5 @@ def user_loops(options: dict[str, Any]) -> Loops:
     return Loops(njit(**options)(tile), njit(**options)(gather))
 
 
-LOOPS = Loops(njit(cache=True, **FAST)(tile), njit(cache=True, **FAST)(gather))
-SPARSE_LOOPS = Loops(njit(cache=True, **FAST)(sparse_tile), njit(cache=True, **FAST)(sparse_gather))
+LOOPS = Loops(cached_njit(**FAST)(tile), cached_njit(**FAST)(gather))
+SPARSE_LOOPS = Loops(cached_njit(**FAST)(sparse_tile), cached_njit(**FAST)(sparse_gather))

@@ -1,0 +1,36 @@
+"""Compile a function and keep its machine code on disk, safely for many processes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+__all__ = ["cached_njit"]
+
+
+class _UniqueNames(IndexDataCacheFile):  # type: ignore[misc]
+    """Stored machine code whose file names no other process can choose.
+
+    numba counts: two processes that compile for the first time at the same moment both write
+    number 1, and the index of one then leads to the code of the other, for other types.
+    """
+
+    def _data_name(self, number: int) -> str:
+        return str(super()._data_name(number)).replace(".nbc", f".{uuid.uuid4().hex[:16]}.nbc")
+
+
+def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return numba's njit with these options and a disk cache that processes may share."""
+
+    def compile_lazily(function: Callable[..., Any]) -> Any:
+        compiled = njit(cache=True, **options)(function)
+        cache = getattr(compiled, "_cache", None)  # none when numba is switched off
+        if isinstance(cache, FunctionCache):
+            cache._cache_file.__class__ = _UniqueNames
+        return compiled
+
+    return compile_lazily
