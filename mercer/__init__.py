@@ -5,30 +5,48 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-This release has its ground floor: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`,
-`kernel`), brute force and recall (`mercer.evaluate`), and contract tests (`mercer.testing`).
+Methods: `exact`. Its parts: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`,
+`kernel`), embeddings (`mercer.embeddings`), searchers (`mercer.search`); truth and recall
+(`mercer.evaluate`), and contract tests (`mercer.testing`).
 """
 
-from mercer import evaluate, items, kernels, parallel, testing
-from mercer.errors import CheckError, InputError, KernelError, MercerError
+from mercer import embeddings, evaluate, items, kernels, parallel, search, testing
+from mercer.errors import (
+    CertificateWarning,
+    CheckError,
+    InputError,
+    KernelError,
+    MercerError,
+    NotFittedError,
+    StoreError,
+)
+from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
+from mercer.methods import exact
 from mercer.ragged import Ragged
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CertificateWarning",
     "CheckError",
+    "Index",
     "InputError",
     "KernelError",
     "Matches",
     "MercerError",
+    "NotFittedError",
     "Ragged",
+    "StoreError",
+    "embeddings",
     "evaluate",
+    "exact",
     "items",
     "kernel",
     "kernels",
     "parallel",
     "register",
+    "search",
     "testing",
 ]

@@ -5,14 +5,26 @@
     MercerError
     ├── InputError (ValueError)           items, parameters or ids that cannot be used
     ├── KernelError (ValueError)          a kernel that does not compile, lies or fails
+    ├── NotFittedError (AttributeError)   something used before `fit`
+    ├── StoreError (OSError)              an index that cannot be written or read
     └── CheckError (AssertionError)       a `mercer.testing` check that does not hold
+
+    CertificateWarning (UserWarning)      a kernel disproved its own claims during a search
 
 Each message says where it happened and what was found, what is required, and what to do.
 """
 
 from __future__ import annotations
 
-__all__ = ["CheckError", "InputError", "KernelError", "MercerError"]
+__all__ = [
+    "CertificateWarning",
+    "CheckError",
+    "InputError",
+    "KernelError",
+    "MercerError",
+    "NotFittedError",
+    "StoreError",
+]
 
 
 class MercerError(Exception):
@@ -25,6 +37,18 @@ class InputError(MercerError, ValueError):
 
 class KernelError(MercerError, ValueError):
     """A kernel that does not compile, is not symmetric, or returns what is not a number."""
+
+
+class NotFittedError(MercerError, AttributeError):
+    """Something was used before `fit` taught it what it needs."""
+
+
+class StoreError(MercerError, OSError):
+    """An index that cannot be written, or a folder that is not one or is damaged."""
+
+
+class CertificateWarning(UserWarning):
+    """A kernel disproved its own claims during a search: nothing it answered is certified."""
 
 
 class CheckError(MercerError, AssertionError):

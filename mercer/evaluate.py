@@ -111,7 +111,8 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
             "Compute the truth with a larger k."
         )
     ids = found.ids if isinstance(found, Matches) else np.asarray(found)
-    if ids.ndim != 2 or len(ids) != len(truth) or ids.dtype.kind not in "iu":
+    plain = not isinstance(found, Matches)
+    if ids.ndim != 2 or len(ids) != len(truth) or (plain and ids.dtype.kind not in "iu"):
         raise InputError(
             f"recall: found has shape {ids.shape} and type {ids.dtype} but the truth has "
             f"{len(truth)} queries. Pass one row of ids per query."
@@ -122,7 +123,7 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
     else:
         hits = (ids[:, :, None] == truth.ids[:, None, :k]).any(axis=2)
     possible = (truth.ids[:, :k] != -1).sum(axis=1)
-    counts = [len(set(row[hit].tolist()) - {-1}) for row, hit in zip(ids, hits, strict=True)]
+    counts = [len(set(row[hit].tolist()) - {-1, None}) for row, hit in zip(ids, hits, strict=True)]
     return float(np.mean(np.minimum(counts, possible) / np.maximum(possible, 1)))
 
 
@@ -206,6 +207,8 @@ def _rescored(kernel: Kernel, X: Any, P: Prepared, ids: Ids, k: int, n_items: in
         distances=_padded(distances, k, np.inf).astype(np.float32),
         exact=np.ones(len(P), bool),
         evaluations=np.full(len(P), n_items, np.int64),
+        landmark_evaluations=np.zeros(len(P), np.int64),
+        probability=np.ones(len(P), np.float32),
         tolerance=tolerance.astype(np.float32),
         kernel=repr(kernel),
     )

@@ -15,7 +15,7 @@ C-contiguous float32 and uint8 arrays are never copied, also when they are memor
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ __all__ = [
     "drop_bad",
     "form",
     "is_sparse",
+    "join",
     "length",
     "pack",
     "rows_of",
@@ -161,6 +162,25 @@ def blocks(X: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
     """
     for start in range(0, length(X), n_rows):
         yield start, X[start : start + n_rows]
+
+
+def join(several: Sequence[Any]) -> Any:
+    """Return the items of all, one after the other; all must be of one kind.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.join([["a"], ["b", "c"]])
+    ['a', 'b', 'c']
+    """
+    first = several[0]
+    if isinstance(first, list):
+        return [item for one in several for item in one]
+    if isinstance(first, Ragged):
+        return Ragged.join(several)
+    if is_sparse(first):
+        return sys.modules["scipy.sparse"].vstack(several, format="csr")
+    return np.concatenate(several)
 
 
 def drop_bad(X: Any, kind: str = "vectors") -> tuple[Any, Ids]:

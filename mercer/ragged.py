@@ -76,6 +76,18 @@ class Ragged:
         values = np.concatenate(filled) if filled else np.empty((0, width), np.float32)
         return cls(values, np.cumsum([0] + [len(a) for a in rows]))
 
+    @classmethod
+    def join(cls, several: Sequence[Ragged]) -> Ragged:
+        """Return the sets of all, one after the other."""
+        starts = np.cumsum([0] + [len(one.values) for one in several])
+        offsets = [one.offsets[1:] + start for one, start in zip(several, starts, strict=False)]
+        places = [one.positions for one in several if one.positions is not None]
+        return cls(
+            np.concatenate([one.values for one in several]),
+            np.concatenate([[0], *offsets]),
+            np.concatenate(places) if len(places) == len(several) else None,
+        )
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -16,7 +16,7 @@ from mercer.arrays import Ids
 from mercer.jit import cached_njit
 from mercer.machine import borrow
 
-__all__ = ["empty", "merge", "ordered", "update"]
+__all__ = ["empty", "merge", "offer", "ordered", "update"]
 
 STRIDE = 64  # scores compared with the worst one kept at a time
 
@@ -45,6 +45,16 @@ def update(ids, scores, tile, first_row):  # type: ignore[no-untyped-def]
                 continue  # most of the tile ends here, many scores at a time
             for column in range(start, stop):
                 _offer(best_ids, best_scores, first_row + column, row[column])
+
+
+@cached_njit(nogil=True)
+def offer(ids, scores, new_ids, new_scores):  # type: ignore[no-untyped-def]
+    """Offer scored items, both of shape (n_queries, n), to the heaps of `empty`; -1 is skipped."""
+    for query in range(new_ids.shape[0]):
+        best_ids, best_scores = borrow(ids, query), borrow(scores, query)
+        for place in range(new_ids.shape[1]):
+            if new_ids[query, place] >= 0:
+                _offer(best_ids, best_scores, new_ids[query, place], new_scores[query, place])
 
 
 @njit(nogil=True)

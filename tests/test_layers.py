@@ -14,7 +14,12 @@ LAYERS = [
     ["errors", "arrays", "machine", "jit"],
     ["params", "items", "ragged", "parallel", "progress", "topk", "matches"],
     ["kernels"],
-    ["evaluate", "testing"],
+    ["embeddings"],
+    ["search"],
+    ["segment", "segments", "answer", "calibration", "store"],
+    ["index"],
+    ["methods", "evaluate", "testing"],
+    ["files", "cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 OPTIONAL = {"sklearn", "faiss", "typer", "cv2", "fastapi", "rdkit", "matplotlib"}

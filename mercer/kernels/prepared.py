@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,19 @@ class Prepared:
         return Prepared(
             self.kernel, tuple(items.take(part, rows) for part in self.parts), self.form
         )
+
+    @classmethod
+    def join(cls, several: Sequence[Prepared]) -> Prepared:
+        """Return all items, one after the other."""
+        first = several[0]
+        if len(several) == 1:
+            return first
+        columns = zip(*(one.parts for one in several), strict=True)
+        parts = tuple(
+            cls.join(column) if isinstance(column[0], Prepared) else items.join(column)
+            for column in columns
+        )
+        return cls(first.kernel, parts, first.form)
 
     def __repr__(self) -> str:
         return f"Prepared({len(self)} items for {self.kernel!r})"

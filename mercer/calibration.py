@@ -1,0 +1,53 @@
+"""How far bounds may be relaxed so that the nearest item is kept with a stated probability."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.errors import InputError
+
+__all__ = ["relaxation", "residual_cosines"]
+
+
+def residual_cosines(
+    scores: npt.ArrayLike, Zq: npt.ArrayLike, Zx: npt.ArrayLike
+) -> npt.NDArray[np.float64]:
+    """Return (k(q, x) - z_q·z_x) / (R_q R_x) for pairs of vectors with their residuals last.
+
+    Relaxed bounds with a share β of R_q R_x keep exactly the pairs up to β (E eq. 28).
+    """
+    left, right = np.asarray(Zq, np.float64), np.asarray(Zx, np.float64)
+    products = np.einsum("ij,ij->i", left[:, :-1], right[:, :-1])
+    return np.asarray((np.asarray(scores) - products) / (left[:, -1] * right[:, -1]))
+
+
+def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
+    """Return the share β that a new pair exceeds with at most this probability's complement.
+
+    The conformal choice (PROOFS B19): the ⌈probability (m + 1)⌉-th smallest of m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.calibration import relaxation
+    >>> relaxation(np.array([0.1, 0.4, 0.2, 0.3]), probability=0.8)
+    0.4
+    """
+    m = len(cosines)
+    rank = int(np.ceil(probability * (m + 1)))
+    if rank > m:
+        needed = f"at least {least_queries(probability)}" if probability < 1 else "infinitely many"
+        raise InputError(
+            f"Index.calibrate: {m} queries cannot promise a probability of {probability}. "
+            f"That needs {needed}: pass more, or ask for less."
+        )
+    return float(np.clip(np.sort(cosines)[rank - 1], 0, 1))
+
+
+def least_queries(probability: float) -> int:
+    """Return how many queries a probability below 1 needs."""
+    n = max(1, int(probability / (1 - probability)) - 1)
+    while np.ceil(probability * (n + 1)) > n:
+        n += 1
+    return n

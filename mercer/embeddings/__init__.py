@@ -1,0 +1,6 @@
+"""Embeddings: items to vectors whose inner products stand for the kernel."""
+
+from mercer.embeddings.base import Embedding
+from mercer.embeddings.kpca import KernelPCA
+
+__all__ = ["Embedding", "KernelPCA"]

@@ -1,0 +1,322 @@
+"""Kernel PCA through landmarks: the projection of items on a small subspace (E §2.2, R)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, kernels, parallel
+from mercer.arrays import Ids
+from mercer.embeddings import landmarks as choice
+from mercer.embeddings.base import Embedding
+from mercer.embeddings.subspace import Matrix, Spectrum, basis, departure, rotation
+from mercer.errors import InputError, KernelError
+from mercer.kernels import Kernel, Prepared
+from mercer.kernels.similarity import unit
+from mercer.params import check_count
+
+__all__ = ["KernelPCA"]
+
+THRESHOLDS = [1e-10, 1e-8, 1e-6, 1e-4]  # of eigenvalues: the first that keeps the basis exact
+DEPARTURE = 2.0**-20  # from orthonormal: still below the rounding of the inner products
+BLOCK = 256  # items embedded in one task
+LARGEST = 2.0**120  # self-similarity whose inner products float32 can still hold
+
+
+class KernelPCA(Embedding):
+    """The orthogonal projection of items, in the kernel's space, on the span of landmarks.
+
+    Fitted in two stages: a basis of the span of all landmarks, then the principal components of
+    a sample of the data in it. That is the best subspace of its dimension for the sample, so
+    landmarks need not be a fair sample themselves. Everything is computed in float64.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity.
+    n_components : int
+        Dimensions to keep; fewer where the landmarks span fewer.
+    n_landmarks : int
+        How many items the projection goes through; embedding an item costs as many kernel values.
+    landmarks : {"random", "kmeans++", "farthest"}
+        How they are chosen among the items given to `fit`.
+    n_sample : int
+        Items of the second stage, and those among which far landmarks are looked for.
+    center : bool
+        Whether the landmarks' mean is subtracted, as in PCA. Inner products then stand for the
+        centred kernel ``k(x, y) - m(x) - m(y) + c``, with m(x) the mean of k(x, landmark) and c
+        that of m, and do not rank as k does.
+    residual : bool
+        Whether the norm of what the projection loses is appended as one more dimension. The
+        inner product of two vectors is then never below the kernel (without `center`).
+    seed : int
+        Chooses landmarks and sample. The same seed gives the same vectors.
+
+    Attributes
+    ----------
+    landmarks_ : Prepared
+        The landmarks.
+    weights_ : ndarray of float64, shape (n_landmarks_, n_components_)
+        Vectors are ``k(x, landmarks) @ weights_ - offsets_``.
+    offsets_ : ndarray of float64, shape (n_components_,)
+        What `center` subtracts, otherwise 0.
+    spectrum_ : ndarray of float64
+        Eigenvalues of the landmark matrix, decreasing.
+    energies_ : ndarray of float64, shape (n_components_,)
+        The mean square of every component over the sample, decreasing.
+    mean_ : float
+        The mean of the landmark matrix.
+    departure_ : float
+        A bound of how far the basis is from orthonormal.
+    reach_ : float
+        How much an error of the kernel, relative to √(k(x, x) k(y, y)), can grow in a vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings import KernelPCA
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
+    >>> Z = KernelPCA("chi2", n_components=4, n_landmarks=50).fit_transform(X)
+    >>> Z.shape, Z.dtype
+    ((100, 4), dtype('float32'))
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel,
+        n_components: int = 128,
+        *,
+        n_landmarks: int = 1024,
+        landmarks: str = "random",
+        n_sample: int = 10_000,
+        center: bool = False,
+        residual: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.n_sample = n_sample
+        self.center = center
+        self.residual = residual
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        for name in ("n_components", "n_landmarks", "n_sample"):
+            check_count("KernelPCA", name, getattr(self, name))
+        check_count("KernelPCA", "seed", self.seed, at_least=0)
+        if self.landmarks not in choice.WAYS:
+            raise InputError(
+                f"KernelPCA: landmarks is {self.landmarks!r}. Ways are: {', '.join(choice.WAYS)}."
+            )
+        kernels.get(self.kernel)
+
+    @property
+    def upper_bound(self) -> bool:  # type: ignore[override]
+        """Whether inner products of the vectors are never below the kernel."""
+        return self.residual and not self.center
+
+    def serves(self, kernel: Kernel) -> bool:
+        """Whether this is the kernel whose space the vectors live in."""
+        return bool(kernels.get(self.kernel) == kernel)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks among items and learn the projection; return self.
+
+        Parameters
+        ----------
+        X : items
+            The data, or a fair sample of it.
+        y : None
+            Not used; here for scikit-learn's pipelines.
+        """
+        kernel = kernels.get(self.kernel)
+        X = X if isinstance(X, Prepared) else items.rows_of(X, "KernelPCA.fit")
+        rng = np.random.default_rng(self.seed)
+        sample = self._sample(kernel, X, rng)
+        L = self._choose(kernel, X, sample, rng)
+        K = kernel(L, L[:], dtype=np.float64)  # two arguments: nothing is mirrored
+        spectrum = Spectrum.of(_centred(K) if self.center else K)
+        self._require_definite(kernel, L, K, spectrum)
+        crossed = kernel(sample, L, dtype=np.float64)
+        if self.center:
+            crossed -= K.mean(axis=0)
+        moment = crossed.T @ crossed / len(sample)
+        error = kernel.tolerance(L, dtype=np.float64)
+        self.weights_ = self._weights(spectrum, moment, K, error)
+        self._measure(L, K, moment, error)
+        self.landmarks_, self.spectrum_ = L, spectrum.values
+        return self
+
+    def transform(
+        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return the vectors of items, shape (len(X), n_components_), one more with `residual`.
+
+        Parameters
+        ----------
+        X : items
+            Raw or prepared.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+        """
+        self._require_fitted("weights_")
+        kernel = kernels.get(self.kernel)
+        P = kernel.prepare(X, where="KernelPCA.transform")
+        kernel._require_alike(P, self.landmarks_, ("the items", "the landmarks"))
+        error = kernel.tolerance(P, self.landmarks_, dtype=np.float64)
+        width = self.weights_.shape[1] + self.residual
+        out = np.empty((len(P), width), np.float32)
+
+        def fill(span: slice) -> None:
+            out[span] = self._embedded(kernel, P[span], span.start, error)
+
+        parallel.run(
+            fill, [(span,) for span in parallel.spans(len(P), BLOCK)],
+            n_jobs=n_jobs if kernel._threads else 1, label="embedding", show=show_progress,
+        )  # fmt: skip
+        return out
+
+    # ---- fitting
+
+    def _sample(self, kernel: Kernel, X: Any, rng: np.random.Generator) -> Prepared:
+        n = items.length(X)
+        rows = np.sort(rng.choice(n, min(n, self.n_sample), replace=False))
+        return _taken(kernel, X, rows)
+
+    def _choose(
+        self, kernel: Kernel, X: Any, sample: Prepared, rng: np.random.Generator
+    ) -> Prepared:
+        if self.landmarks != "random":
+            rows = choice.choose(kernel, sample, self.n_landmarks, self.landmarks, rng)
+            return sample.take(rows)
+        n = items.length(X)
+        return _taken(kernel, X, np.sort(rng.choice(n, min(n, self.n_landmarks), replace=False)))
+
+    def _require_definite(self, kernel: Kernel, L: Prepared, K: Matrix, found: Spectrum) -> None:
+        """Refuse residuals where the kernel is not known, or shown not, to be PSD (PROOFS C1)."""
+        if not self.residual:
+            return
+        least, largest = found.values[-1], found.values[0]
+        error = kernel.tolerance(L, dtype=np.float64)
+        own = np.sqrt(np.abs(np.diag(K)))
+        uneven = np.abs(K - K.T) > 2 * error * np.outer(own, own) + 1e-37
+        if not kernel.symmetric or uneven.any():
+            i, j = np.argwhere(uneven)[0] if uneven.any() else (0, 1)
+            raise KernelError(
+                f"exact: {kernel!r} is not symmetric (k(x, y) = {K[i, j % len(K)]:.6g}, "
+                f"k(y, x) = {K[j % len(K), i]:.6g}), so no certificate holds. {_ELSEWHERE}"
+            )
+        if least < -4 * (error + len(K) * unit(np.float64)) * np.trace(np.abs(K)):
+            raise KernelError(
+                f"exact: the landmark matrix has eigenvalue {least:.3g} (largest {largest:.3g}): "
+                f"the kernel is not positive semi-definite, so no certificate holds. {_ELSEWHERE}"
+            )
+        if not kernel.psd:
+            raise KernelError(
+                f"exact: {kernel!r} is not declared positive semi-definite, so no certificate "
+                f"holds, though its landmark matrix has no negative eigenvalue (least "
+                f"{least:.3g}, largest {largest:.3g}). If you know that it is, declare psd=True. "
+                f"{_ELSEWHERE}"
+            )
+
+    def _weights(
+        self, spectrum: Spectrum, moment: Matrix, K: Matrix, error: float
+    ) -> npt.NDArray[np.float64]:
+        """Return the weights of the leading components, from the finest basis that is exact."""
+        for threshold in THRESHOLDS:
+            W0 = basis(spectrum, threshold)
+            W = W0 @ rotation(W0.T @ moment @ W0, self.n_components)
+            if self.center or departure(W, K, error) <= DEPARTURE:
+                break
+        return np.ascontiguousarray(W)
+
+    def _measure(self, L: Prepared, K: Matrix, moment: Matrix, error: float) -> None:
+        """Keep what follows from the weights: offsets, energies and the bounds of PROOFS C2."""
+        W = self.weights_
+        E = W.shape[1]
+        self.n_landmarks_, self.n_components_ = len(L), E
+        self.offsets_ = K.mean(axis=0) @ W if self.center else np.zeros(E)
+        self.energies_ = np.einsum("ij,ij->j", W, moment @ W)
+        self.departure_ = departure(W, K, error)
+        self.mean_ = float(K.mean())
+        one_norms = float(np.sqrt((np.abs(W).sum(axis=0) ** 2).sum()))
+        self.reach_ = one_norms * float(np.sqrt(np.abs(np.diag(K)).max()))
+        # C2 (v): a float32 product of E + 1 terms in any order, in two parts that are added,
+        # rounding of both vectors, and the basis; 1.001 for the squares of these
+        u = unit(np.float32)
+        terms = (E + 8) * u / (1 - (E + 8) * u)
+        self.rounding_ = 1.001 * (terms + 3 * u + 1.01 * self.departure_)
+
+    # ---- embedding
+
+    def _embedded(self, kernel: Kernel, P: Prepared, first_row: int, error: float) -> Matrix:
+        crossed = np.empty((len(P), self.n_landmarks_))
+        kernel.tile(P, self.landmarks_, crossed, (first_row, 0))
+        Z = crossed @ self.weights_ - self.offsets_
+        if not self.residual:
+            return Z
+        own = kernel._diag(P, np.dtype(np.float64))
+        if self.center:
+            own = own - 2 * crossed.mean(axis=1) + self.mean_  # B18
+        return np.column_stack([Z, self._residuals(Z, own, first_row, error)])
+
+    def _residuals(self, Z: Matrix, own: Matrix, first_row: int, error: float) -> Matrix:
+        """Return R with ẑ·ẑ + R R ≥ k even after rounding, in float32 rounded up (PROOFS C2).
+
+        The slack S of the inner product is folded into the residuals. With the vectors' errors
+        δ and δ' it is (ρ + δ + δ')|a||b|, and by Cauchy–Schwarz the product of
+        √(R² + (ρ + δ)²/ρ |a|²) and its like is at least R R' + (ρ + δ)(ρ + δ')/ρ |a||b|.
+        """
+        squares = np.einsum("ij,ij->i", Z, Z)
+        norms = np.sqrt(squares)
+        shift = (error + (self.n_landmarks_ + 2) * unit(np.float64)) * self.reach_
+        moved = shift * np.sqrt(np.maximum(own, 0))
+        slack = (
+            error * np.abs(own) + 2 * norms * moved + moved**2
+            + (Z.shape[1] + 4) * unit(np.float64) * squares
+        )  # fmt: skip
+        lost = own - squares / (1 + self.departure_)
+        self._require_projection(lost + slack, own, squares, first_row)
+        square = np.maximum(lost, 0) + slack
+        folded = (self.rounding_ + 1.06 * shift) ** 2 / self.rounding_
+        square += folded * (squares + square) + (Z.shape[1] + 2) * 2.0**-125
+        up: Matrix = np.nextafter(np.sqrt(square).astype(np.float32), np.float32(np.inf))
+        return up
+
+    def _require_projection(self, left: Matrix, own: Matrix, squares: Matrix, first: int) -> None:
+        """A projection longer than the item itself disproves the kernel's claim to be PSD."""
+        if (left < 0).any() and not self.center:
+            row = int(np.argmax(left < 0))
+            raise KernelError(
+                f"exact: item {first + row} has k(x, x) = {own[row]:.6g}, less than the square "
+                f"{squares[row]:.6g} of its projection: the kernel is not positive semi-definite "
+                f"(or not the same at every call), so no certificate holds. {_ELSEWHERE}"
+            )
+        if (own > LARGEST).any():
+            row = int(np.argmax(own > LARGEST))
+            raise KernelError(
+                f"exact: item {first + row} has k(x, x) = {own[row]:.3g}, too large for float32 "
+                "bounds. Scale the items, or normalise the kernel: kernel.normalized()."
+            )
+
+
+_ELSEWHERE = "Use mercer.evaluate.ground_truth, which needs none."
+
+
+def _taken(kernel: Kernel, X: Any, rows: Ids) -> Prepared:
+    if isinstance(X, Prepared):
+        return X.take(rows)
+    return kernel.prepare(items.take(X, rows), where="KernelPCA.fit")
+
+
+def _centred(K: Matrix) -> Matrix:
+    """Return H K H with H = I - eeᵀ/p (K p.3 misprints the third term)."""
+    means = K.mean(axis=0)
+    return np.asarray(K - means - means[:, None] + means.mean())

@@ -1,0 +1,66 @@
+"""The span of some landmarks in the kernel's space: a basis, and how exact it is.
+
+All matrices here are float64, with p landmarks and E dimensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.kernels.similarity import unit
+
+__all__ = ["Spectrum", "basis", "departure", "rotation"]
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues, decreasing, and eigenvectors of a landmark matrix."""
+
+    values: Matrix  # (p,)
+    vectors: Matrix  # (p, p), one a column
+
+    @classmethod
+    def of(cls, K: Matrix) -> Spectrum:
+        """Decompose a symmetric matrix."""
+        values, vectors = np.linalg.eigh((K + K.T) / 2)
+        return cls(values[::-1], vectors[:, ::-1])
+
+
+def basis(spectrum: Spectrum, threshold: float) -> Matrix:
+    """Return W0 = U Θ^(-1/2), shape (p, rank): weights of an orthonormal basis of the span.
+
+    Eigenvalues up to `threshold` times the largest are dropped, and nothing is added to them:
+    jitter would make the vectors longer than the items they stand for.
+    """
+    values = spectrum.values
+    kept = values > max(threshold * values[0], np.finfo(np.float64).tiny)
+    return np.ascontiguousarray(spectrum.vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def rotation(moment: Matrix, n_components: int) -> Matrix:
+    """Return the leading eigenvectors of a second moment, with signs that do not depend on LAPACK.
+
+    For items projected on the whole basis they span the best subspace of this dimension.
+    """
+    vectors = Spectrum.of(moment).vectors[:, :n_components]
+    largest = np.abs(vectors).argmax(axis=0)
+    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return np.asarray(vectors * signs)
+
+
+def departure(W: Matrix, K: Matrix, error: float) -> float:
+    """Bound ‖G - I‖ for G = Wᵀ K W of the exact kernel: how far the basis is from orthonormal.
+
+    `error` bounds the computed K: entry (i, j) is off by at most error · √(K_ii K_jj).
+    """
+    size = np.abs(W)
+    found = float(np.linalg.norm(W.T @ K @ W - np.eye(W.shape[1])))
+    scale = np.sqrt(np.abs(np.diag(K)))
+    kernel_part = error * float(((scale @ size) ** 2).sum())
+    products = 4 * len(K) * unit(np.float64) * float(np.linalg.norm(size.T @ np.abs(K) @ size))
+    return found + kernel_part + products

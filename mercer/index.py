@@ -1,0 +1,417 @@
+"""The index: joins kernel, embedding and searcher, and merges the answers of its segments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from mercer import answer, calibration, kernels, parallel
+from mercer.arrays import Array
+from mercer.embeddings import Embedding
+from mercer.errors import CertificateWarning, InputError, NotFittedError
+from mercer.kernels import Kernel, Prepared
+from mercer.matches import Matches
+from mercer.params import Params, check_count, check_number
+from mercer.search import Searcher
+from mercer.search.rerank import SPARE, Part, Queries, Ranking
+from mercer.segment import Segment
+from mercer.segments import Segments
+
+__all__ = ["Index"]
+
+QUERIES = 512  # answered together: more would not fit in the cache with their bounds
+KEPT = 1 << 22  # items kept for the queries of one task, at most
+SMALL = 4096  # segments with fewer rows are joined with the one added after them
+
+
+class Index(Params):
+    """Items that can be searched by similarity, added to, removed from, filtered and saved.
+
+    Made by `mercer.exact` and its like.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity; scores are always its values.
+    embedding : Embedding
+        Turns items into vectors.
+    searcher : Searcher
+        Names candidates among vectors; each segment builds one like it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=500)
+    >>> index = mercer.exact("chi2", n_landmarks=100, n_components=32).fit(X).add(X)
+    >>> found = index.search(X[:2], k=3)
+    >>> found.ids[:, 0], found.exact
+    (array([0, 1]), array([ True,  True]))
+    """
+
+    relaxation_: float | None
+    probability_: float | None
+
+    def __init__(self, kernel: str | Kernel, embedding: Embedding, searcher: Searcher) -> None:
+        self.kernel = kernels.get(kernel)
+        self.embedding = embedding
+        self.searcher = searcher
+        self.segments_ = Segments()
+        self.disproof_: str | None = None
+        self._forget_calibration()
+
+    # ---- learning and filling
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the embedding from items, forget what was added before, and return self.
+
+        Nothing is added: call `add` with the items that are to be found.
+
+        Parameters
+        ----------
+        X : items
+            The data, or a fair sample of it.
+        y : None
+            Not used.
+        """
+        self.embedding.fit(X, y)
+        self.segments_, self.disproof_ = Segments(), None
+        self._forget_calibration()
+        return self
+
+    def add(
+        self, X: Any, ids: Any = None, *, n_jobs: int | None = None,
+        show_progress: bool | None = None,
+    ) -> Self:  # fmt: skip
+        """Add items and return self.
+
+        Parameters
+        ----------
+        X : items
+            As those given to `fit`. They are not copied where they have the right type.
+        ids : array_like of int or str, shape (len(X),), optional
+            What to call them, each once; by default numbers, from 0 or from the largest on.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+        """
+        self._require_fitted("add")
+        P = self.kernel.prepare(X, where="Index.add")
+        names = self.segments_.new_ids(ids, len(P), "Index.add")
+        self.segments_ = self.segments_.with_last(self._built(P, names, n_jobs, show_progress))
+        self._join_small(n_jobs)
+        self._forget_calibration()
+        return self
+
+    def remove(self, ids: Any) -> Self:
+        """Remove items by their ids and return self; ids that are not there are an error.
+
+        Parameters
+        ----------
+        ids : array_like of int or str
+            Which items, each once.
+        """
+        self.segments_ = self.segments_.without(ids, "Index.remove")
+        self._forget_calibration()
+        return self
+
+    def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
+        """Rebuild all items as one segment, without those that were removed; return self."""
+        old = self.segments_.members
+        if len(old) > 1 or any(segment.removed.any() for segment in old):
+            self.segments_ = Segments((self._joined(old, n_jobs, show_progress),))
+        return self
+
+    # ---- searching
+
+    def search(
+        self, Q: Any, k: int = 10, *, candidates: int | None = None, where: Any = None,
+        relaxed: bool = False, n_jobs: int | None = None, show_progress: bool | None = None,
+    ) -> Matches:  # fmt: skip
+        """Find the k most similar items of every query.
+
+        Parameters
+        ----------
+        Q : items
+            The queries.
+        k : int
+            How many items to find for each. Where there are fewer, the rest is -1 (or None).
+        candidates : int, optional
+            At most this many kernel values per query beyond the landmarks; as many as a proof
+            needs by default. `exact` tells for which queries they were enough.
+        where : array_like, optional
+            Which items may be found: their ids, or a mask over `ids`.
+        relaxed : bool
+            Whether to be content with the probability chosen by `calibrate`, for fewer kernel
+            values (E eq. 28). Nothing is then `exact`.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+
+        Returns
+        -------
+        Matches
+            Best first; among equal scores the item added first comes first.
+        """
+        check_count("Index.search", "k", k)
+        if candidates is not None:
+            check_count("Index.search", "candidates", candidates)
+        share = self._relaxation(relaxed, candidates, where)
+        self._require_fitted("search")
+        parts = self.segments_.parts(where, "Index.search")
+        kept = max(1, min(k, sum(part.n_allowed for part in parts)))
+
+        def rank(ranking: Ranking) -> Matches:
+            if candidates is None and self._bounded:
+                ranking.search_all(share)
+            else:
+                ranking.search_some(candidates or 10 * k)
+            return answer.best(ranking, k, self.segments_, self.embedding.n_landmarks_)
+
+        tasks = self._rankings(Q, parts, kept, "Index.search", n_jobs)
+        found = self._run(rank, tasks, n_jobs, show_progress)
+        return self._certified(found, self.probability_ if relaxed else None)
+
+    def within(
+        self, Q: Any, score: float, *, where: Any = None, n_jobs: int | None = None,
+        show_progress: bool | None = None,
+    ) -> list[Matches]:  # fmt: skip
+        """Find every item that scores at least so much, for every query.
+
+        Parameters
+        ----------
+        Q : items
+            The queries.
+        score : float
+            The least kernel value.
+        where : array_like, optional
+            Which items may be found: their ids, or a mask over `ids`.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+
+        Returns
+        -------
+        list of Matches
+            One for each query, with one row of as many items as there are, best first.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> index = mercer.exact("chi2").fit(X).add(X)
+        >>> index.within([[0.5, 0.5]], score=0.9)[0].ids
+        array([[0, 2]])
+        """
+        check_number("Index.within", "score", score)
+        if not self._bounded:
+            raise InputError(
+                "Index.within: this method has no bounds, so it cannot tell when all items are "
+                "found. Use an index made by mercer.exact."
+            )
+        self._require_fitted("within")
+        parts = self.segments_.parts(where, "Index.within")
+
+        def collect(ranking: Ranking) -> list[Matches]:
+            lists = ranking.search_above(float(score))
+            costs = self.embedding.n_landmarks_
+            return [
+                answer.listed(ranking, query, *found, self.segments_, costs)
+                for query, found in enumerate(lists)
+            ]
+
+        tasks = self._rankings(Q, parts, 1, "Index.within", n_jobs)
+        found = self._run(collect, tasks, n_jobs, show_progress)
+        return [self._certified([one]) for block in found for one in block]
+
+    def calibrate(self, Q: Any, probability: float = 0.95, *, n_jobs: int | None = None) -> Self:
+        """Learn, from queries like those to come, how far the bounds may be relaxed.
+
+        The true nearest item of a new query is then found by ``search(..., relaxed=True)`` with
+        at least this probability, over the choice of both: the conformal argument. It holds for
+        the items of now: adding or removing forgets it.
+
+        Parameters
+        ----------
+        Q : items
+            Queries that are not among the items, drawn as those to come are.
+        probability : float
+            Between 0 and 1. It needs at least ``probability / (1 - probability)`` queries.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+        """
+        check_number("Index.calibrate", "probability", probability, above=0)
+        if not self._bounded or not len(self):
+            raise InputError("Index.calibrate: needs an index made by mercer.exact, with items.")
+        P = self.kernel.prepare(Q, where="Index.calibrate")
+        nearest = self.search(P, 1, n_jobs=n_jobs)
+        items = self._items(nearest.ids[:, 0])
+        cosines = calibration.residual_cosines(
+            nearest.scores[:, 0],
+            self.embedding.transform(P, n_jobs=n_jobs),
+            self.embedding.transform(items, n_jobs=n_jobs),
+        )
+        self.relaxation_ = calibration.relaxation(cosines, probability)
+        self.probability_ = float(probability)
+        return self
+
+    # ---- looking
+
+    def __len__(self) -> int:
+        return len(self.segments_)
+
+    def __bool__(self) -> bool:
+        return True  # an empty index is still an index
+
+    @property
+    def ids(self) -> Array:
+        """The ids of all items, in the order they were added."""
+        return self.segments_.ids
+
+    def info(self) -> dict[str, Any]:
+        """Return what this index is, as plain values.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> mercer.exact("chi2").info()["kernel"]
+        'Chi2()'
+        """
+        return {
+            "kernel": repr(self.kernel),
+            "embedding": repr(self.embedding),
+            "searcher": repr(self.searcher),
+            "items": len(self),
+            "removed": sum(int(segment.removed.sum()) for segment in self.segments_.members),
+            "segments": len(self.segments_.members),
+            "id type": self.segments_.id_type or "not chosen yet",
+            "fitted": self._is_fitted,
+            "certified": self._bounded and self.kernel.psd and self.disproof_ is None,
+            "disproof": self.disproof_,
+            "relaxed probability": self.probability_,
+        }
+
+    # ---- steps
+
+    @property
+    def _is_fitted(self) -> bool:
+        return any(name.endswith("_") for name in vars(self.embedding))
+
+    def _require_fitted(self, verb: str) -> None:
+        if not self._is_fitted:
+            raise NotFittedError(f"Index.{verb}: not fitted yet. Call index.fit(X) first.")
+
+    @property
+    def _bounded(self) -> bool:
+        """Whether the values of candidates bound this kernel."""
+        return (
+            self.searcher.bounded
+            and self.embedding.upper_bound
+            and self.embedding.serves(self.kernel)
+        )
+
+    def _built(
+        self, P: Prepared, ids: Array, n_jobs: int | None, show_progress: bool | None
+    ) -> Segment:
+        Z = self.embedding.transform(P, n_jobs=n_jobs, show_progress=show_progress)
+        searcher = type(self.searcher)(**self.searcher.get_params(deep=False)).build(Z)
+        own = self.kernel.diag(P, dtype=np.float64)
+        return Segment(P, own, searcher, ids, np.zeros(len(ids), bool))
+
+    def _joined(
+        self, segments: Sequence[Segment], n_jobs: int | None, show_progress: bool | None = None
+    ) -> Segment:
+        P = Prepared.join([segment.live_items() for segment in segments])
+        ids = np.concatenate([segment.live_ids for segment in segments])
+        return self._built(P, ids, n_jobs, show_progress)
+
+    def _join_small(self, n_jobs: int | None) -> None:
+        """Join the last segments while they are small, so that single additions do not pile up."""
+        while len(self.segments_.members) > 1:
+            before, last = self.segments_.members[-2:]
+            if len(before) > SMALL or len(before) > 2 * len(last):
+                return
+            joined = self._joined([before, last], n_jobs, show_progress=False)
+            self.segments_ = self.segments_.with_last(joined, instead_of=2)
+
+    def _rankings(
+        self, Q: Any, parts: list[Part], k: int, where: str, n_jobs: int | None
+    ) -> list[Ranking]:
+        """Return one ranking for every block of queries."""
+        P = self.kernel.prepare(Q, where=where)
+        for part in parts[:1]:
+            self.kernel._require_alike(P, part.items, ("the queries", "the items"))
+        Z = self.embedding.transform(P, n_jobs=n_jobs, show_progress=False)
+        queries = Queries(P, self.kernel.diag(P, dtype=np.float64), Z)
+        step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // parallel.count(n_jobs)))
+        return [
+            Ranking(self.kernel, queries[span], parts, k, self.embedding.rounding_)
+            for span in parallel.spans(len(P), max(1, step))
+        ]
+
+    def _run(
+        self, function: Callable[[Ranking], Any], tasks: list[Ranking], n_jobs: int | None,
+        show_progress: bool | None,
+    ) -> list[Any]:  # fmt: skip
+        found = parallel.run(
+            function, [(ranking,) for ranking in tasks],
+            n_jobs=n_jobs if self.kernel._threads else 1, label="searching", show=show_progress,
+        )  # fmt: skip
+        disproofs = [ranking.disproof for ranking in tasks if ranking.disproof]
+        if disproofs:
+            self.disproof_ = self.disproof_ or disproofs[0]
+            warnings.warn(f"{disproofs[0]}. {_DISPROVED}", CertificateWarning, stacklevel=3)
+        return found
+
+    def _certified(self, found: list[Matches], probability: float | None = None) -> Matches:
+        """Join blocks of queries; after a disproof nothing is exact."""
+        whole = Matches.concatenate(found)
+        exact = whole.exact & (self.disproof_ is None)
+        stated = exact.astype(np.float32)
+        if probability is not None and self.disproof_ is None:
+            stated = np.maximum(stated, np.float32(probability))
+        return replace(whole, exact=exact, probability=stated)
+
+    # ---- relaxing
+
+    def _forget_calibration(self) -> None:
+        self.relaxation_ = self.probability_ = None
+
+    def _relaxation(self, relaxed: bool, candidates: int | None, where: Any) -> float:
+        if not relaxed:
+            return 1.0
+        if self.relaxation_ is None:
+            raise NotFittedError(
+                "Index.search: relaxed bounds are not calibrated for the items of now. Call "
+                "index.calibrate(Q, probability=0.95) with queries like those to come."
+            )
+        if candidates is not None or where is not None:
+            raise InputError(
+                "Index.search: the calibrated probability holds for all items and as many "
+                "candidates as it takes. Leave out `candidates` and `where`, or `relaxed`."
+            )
+        return self.relaxation_
+
+    def _items(self, ids: Array) -> Prepared:
+        """Return the items with these ids, in this order."""
+        members = self.segments_.members
+        places = [segment.find(ids.astype(segment.ids.dtype)) for segment in members]
+        found = Prepared.join(
+            [s.items.take(r[r >= 0]) for s, r in zip(members, places, strict=True)]
+        )
+        order = np.concatenate([np.flatnonzero(rows >= 0) for rows in places])
+        return found.take(np.argsort(order))
+
+
+_DISPROVED = (
+    "No answer of this index is certified any more: its kernel is not positive semi-definite, "
+    "not the same at every call, or less precise than it declares. Check it with "
+    "mercer.testing.check_kernel."
+)

@@ -1,0 +1,97 @@
+"""The compiled loops of searching."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uintp
+
+from mercer.jit import cached_njit
+from mercer.machine import borrow, prefetch
+
+__all__ = ["count_reaching", "drop_known", "keep_reaching"]
+
+STRIDE = 32  # bounds compared with the floor at a time
+AHEAD = 8  # rows between prefetching and using a row
+# sums may be taken in any order (the bounds allow for it), but infinity must stay infinity
+OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
+
+
+@cached_njit(**OPTIONS)
+def count_reaching(tile, floors):  # type: ignore[no-untyped-def]
+    """Return how many values of a tile, shape (n_queries, n_rows), reach their query's floor."""
+    total = 0
+    for i in range(tile.shape[0]):
+        total += _count(borrow(tile, i), 0, tile.shape[1], floors[i])
+    return total
+
+
+@njit(**OPTIONS)
+def _count(values, start, stop, floor):  # type: ignore[no-untyped-def]
+    found = 0
+    for place in range(uintp(start), uintp(stop)):
+        found += values[place] >= floor
+    return found
+
+
+@njit(**OPTIONS)
+def _hits(values, floor, found):  # type: ignore[no-untyped-def]
+    """Write the places of the values that reach the floor; return how many."""
+    n_found = 0
+    for start in range(0, len(values), STRIDE):
+        stop = min(start + STRIDE, len(values))
+        if _count(values, start, stop, floor) > 0:
+            for place in range(start, stop):
+                found[n_found] = place
+                n_found += values[place] >= floor
+    return n_found
+
+
+@njit(**OPTIONS)
+def _dot(x, y):  # type: ignore[no-untyped-def]
+    total = np.float32(0)
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+@cached_njit(**OPTIONS)
+def keep_reaching(  # type: ignore[no-untyped-def]
+    tile, floors, first_row, taken, residuals, tail_q, tail, allowed, rows, bounds, counts
+):
+    """Append the rows whose bound reaches the floor, and their bounds, to each query's list.
+
+    Column j of `tile` is row ``first_row + j``, bounded by the head of the vectors. Where that
+    reaches the floor, the residual product of the head is taken back (``taken[query] *
+    residuals[row]``) and the product of the tails put in its place. An empty `allowed` allows
+    every row; `counts` tells how long the lists are, and there must be room for the whole tile.
+    """
+    found = np.empty(tile.shape[1] + 1, np.int64)
+    for i in range(tile.shape[0]):
+        values = borrow(tile, i)
+        n_found = _hits(values, floors[i], found)
+        q = borrow(tail_q, i)
+        for t in range(n_found):
+            if t + AHEAD < n_found:
+                prefetch(tail, first_row + found[t + AHEAD])
+            row = first_row + found[t]
+            bound = values[found[t]] - taken[i] * residuals[row] + _dot(q, borrow(tail, row))
+            if bound >= floors[i] and (len(allowed) == 0 or allowed[row]):
+                rows[i, counts[i]] = row
+                bounds[i, counts[i]] = bound
+                counts[i] += 1
+
+
+@cached_njit(nogil=True)
+def drop_known(rows, known):  # type: ignore[no-untyped-def]
+    """Set to -1, in place, what is among the known rows of its query; those must increase."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            low, high = 0, known.shape[1]
+            while low < high:
+                middle = (low + high) // 2
+                if known[i, middle] < rows[i, j]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < known.shape[1] and known[i, low] == rows[i, j]:
+                rows[i, j] = -1

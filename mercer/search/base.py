@@ -1,0 +1,69 @@
+"""What every searcher does: hold vectors, and name the rows worth comparing."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.arrays import Ids
+from mercer.params import Params
+
+__all__ = ["Candidates", "Floats", "Mask", "Searcher"]
+
+Floats = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Rows worth comparing with each query, the most promising first.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (n_queries, n)
+        Row numbers; -1 where there are fewer.
+    values : ndarray of float32, shape (n_queries, n)
+        How promising each is, decreasing, comparable between searchers of one embedding; minus
+        infinity beside -1. Where the searcher is `bounded`: values the kernel does not exceed.
+    """
+
+    rows: Ids
+    values: Floats
+
+
+class Searcher(Params):
+    """Frozen vectors that can be searched; `build` fills it once.
+
+    Attributes
+    ----------
+    bounded : bool
+        Whether the values of its candidates are upper bounds of the kernel.
+    """
+
+    bounded: bool = False
+
+    @abstractmethod
+    def build(self, Z: Floats) -> Self:
+        """Take the vectors of all rows, shape (n, d), and return self."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def candidates(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
+        """Return at most n promising rows for each query vector.
+
+        Parameters
+        ----------
+        Zq : ndarray of float32, shape (n_queries, d)
+            Query vectors, from the same embedding as the rows.
+        n : int
+            How many rows at most.
+        allowed : ndarray of bool, shape (len(self),), optional
+            Which rows may be named; all of them by default.
+        """

@@ -1,0 +1,279 @@
+"""Rank candidates by the true kernel, and know when the ranking is proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import topk
+from mercer.arrays import Array, Ids
+from mercer.kernels import Kernel, Prepared
+from mercer.search._loops import drop_known
+from mercer.search.base import Candidates, Floats, Mask, Searcher
+from mercer.search.bounds import BoundScan
+
+__all__ = ["SPARE", "Part", "Queries", "Ranking"]
+
+SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
+ROUND = 32  # candidates of each query scored before the threshold is looked at again
+TINY = 1e-37  # values below count as 0
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that are searched together.
+
+    Attributes
+    ----------
+    items : Prepared
+        The items of the rows.
+    own : ndarray of float64, shape (len(items),)
+        k(x, x) of each.
+    searcher : Searcher
+        Their vectors.
+    first : int
+        The number of the first row among the rows of all parts.
+    allowed : ndarray of bool, optional
+        Which rows may be found; all of them by default.
+    """
+
+    items: Prepared
+    own: npt.NDArray[np.float64]
+    searcher: Searcher
+    first: int = 0
+    allowed: Mask | None = None
+
+    @property
+    def n_allowed(self) -> int:
+        """How many rows may be found."""
+        return len(self.items) if self.allowed is None else int(np.count_nonzero(self.allowed))
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Queries ready to be compared: prepared items, k(q, q) and vectors."""
+
+    items: Prepared
+    own: npt.NDArray[np.float64]
+    vectors: Floats
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, rows: slice) -> Queries:
+        return Queries(self.items[rows], self.own[rows], self.vectors[rows], rows.start)
+
+
+class Ranking:
+    """The best items of some queries so far, over all parts.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The similarity.
+    queries : Queries
+        What is looked for.
+    parts : list of Part
+        Where.
+    k : int
+        How many items of each query are wanted.
+    rounding : float
+        What rounding may move an inner product of vectors by, as `Embedding.rounding_`.
+    """
+
+    def __init__(
+        self, kernel: Kernel, queries: Queries, parts: list[Part], k: int, rounding: float = 0.0
+    ) -> None:
+        self.kernel, self.queries, self.parts, self.k = kernel, queries, parts, k
+        self.rounding = rounding
+        n = len(queries)
+        self.ids, self.scores = topk.empty(n, k + SPARE)
+        self.evaluations = np.zeros(n, np.int64)
+        self.proven = np.zeros(n, bool)
+        self.disproof: str | None = None
+        self.root = np.sqrt(np.maximum(queries.own, 0))
+        self.tolerances: dict[int, float] = {}  # by the first row of a part
+
+    # ---- ways to search
+
+    def search_all(self, relaxed: float = 1.0) -> None:
+        """Evaluate in the order of the bounds until none can change the answer (PROOFS B20).
+
+        A first threshold comes from rows that look good; it saves looking at most bounds.
+        """
+        found = [_scan(p).seeds(self.queries.vectors, self.k, p.allowed) for p in self.parts]
+        seeds = _best_of(found, self.k)[0]
+        for part, some in zip(self.parts, seeds, strict=True):
+            self._offer(part, some.rows, self._score(part, some.rows))
+        for part, known in zip(self.parts, seeds, strict=True):
+            floors = self._threshold() - self.error(part)
+            some = _scan(part).reaching(self.queries.vectors, floors, part.allowed, relaxed)
+            drop_known(some.rows, np.sort(known.rows, axis=1))
+            self._descend(part, some, relaxed)
+        self.proven[:] = relaxed == 1.0
+
+    def search_some(self, n: int) -> None:
+        """Evaluate at most n candidates of each query, the most promising first."""
+        found = [p.searcher.candidates(self.queries.vectors, n + 1, p.allowed) for p in self.parts]
+        kept, following = _best_of(found, n)
+        for part, some in zip(self.parts, kept, strict=True):
+            self._descend(part, some)
+        bounded = all(part.searcher.bounded for part in self.parts)
+        error = np.max([self.error(part) for part in self.parts], axis=0)
+        everything = sum(part.n_allowed for part in self.parts) <= n
+        self.proven[:] = everything | (bounded & (following < self._threshold() - error))
+
+    def search_above(self, score: float) -> list[tuple[Ids, Array]]:
+        """Return, for each query, every row that scores at least so much, best first."""
+        kept: list[list[tuple[Ids, Array]]] = [[] for _ in range(len(self.queries))]
+        for part in self.parts:
+            floors = np.float32(score) - self.error(part)
+            some = _scan(part).reaching(self.queries.vectors, floors, part.allowed)
+            self.evaluations += (some.rows >= 0).sum(axis=1)
+            scores = self._score(part, some.rows, some.values, dtype=DOUBLE)
+            for query, (rows, values) in enumerate(zip(some.rows, scores, strict=True)):
+                good = values >= score
+                kept[query].append((part.first + rows[good], values[good]))
+        self.proven[:] = True
+        return [_joined(lists) for lists in kept]
+
+    # ---- steps
+
+    def _descend(self, part: Part, found: Candidates, relaxed: float = 1.0) -> None:
+        """Score candidates, the largest bounds first, while they can still matter."""
+        error = self.error(part)
+        bounded = part.searcher.bounded
+        for start in range(0, found.rows.shape[1], ROUND):
+            rows = found.rows[:, start : start + ROUND]
+            values = found.values[:, start : start + ROUND]
+            if bounded:
+                open_ = values >= (self._threshold() - error)[:, None]
+                rows = np.where(open_, rows, -1)
+                if not open_.any():
+                    return
+            scores = self._score(part, rows, values if bounded else None, relaxed)
+            self._offer(part, rows, scores)
+
+    def _score(
+        self, part: Part, rows: Ids, bounds: Array | None = None, relaxed: float = 1.0,
+        dtype: np.dtype[np.floating] = SINGLE,
+    ) -> Array:  # fmt: skip
+        rows = np.ascontiguousarray(rows)
+        scores = self.kernel.gather(self.queries.items, part.items, rows, dtype, self.queries.first)
+        if bounds is not None:
+            self._falsify(part, rows, bounds, scores, relaxed)
+        return scores
+
+    def _offer(self, part: Part, rows: Ids, scores: Array) -> None:
+        self.evaluations += (rows >= 0).sum(axis=1)
+        topk.offer(self.ids, self.scores, np.where(rows >= 0, part.first + rows, -1), scores)
+
+    def _threshold(self) -> Array:
+        """Return the k-th best score of each query so far."""
+        place = self.scores.shape[1] - self.k
+        return np.partition(self.scores, place, axis=1)[:, place]
+
+    def error(self, part: Part) -> Array:
+        """Bound the rounding of one float32 score, for each query."""
+        largest = float(np.sqrt(max(part.own.max(), 0)))
+        return np.asarray(self._tolerance(part) * self.root * largest + TINY, np.float32)
+
+    def _tolerance(self, part: Part) -> float:
+        if part.first not in self.tolerances:
+            self.tolerances[part.first] = self.kernel.tolerance(self.queries.items, part.items)
+        return self.tolerances[part.first]
+
+    def _falsify(self, part: Part, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
+        """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (PROOFS C1)."""
+        residuals = _scan(part).residuals[rows] * self.queries.vectors[:, -1:]
+        share = self._tolerance(part) + self.rounding
+        slack = share * self.root[:, None] * np.sqrt(np.maximum(part.own[rows], 0)) + TINY
+        middle = bounds - relaxed * residuals  # z·z
+        gap = np.abs(np.subtract(scores, middle, where=rows >= 0, out=np.zeros_like(scores)))
+        wrong = gap > residuals + slack
+        if wrong.any() and self.disproof is None:
+            i, j = np.argwhere(wrong)[0]
+            self.disproof = (
+                f"{self.kernel!r} gave {scores[i, j]:.6g} for query {self.queries.first + i} and "
+                f"row {part.first + rows[i, j]}, outside of what a positive semi-definite kernel "
+                f"can give there ({middle[i, j]:.6g} ± {residuals[i, j]:.6g})"
+            )
+
+    # ---- the answer
+
+    def settle(self) -> tuple[Ids, Array, Array, Array]:
+        """Return rows, scores, distances and tolerances: the best by double precision."""
+        single = self.scores.astype(np.float64)
+        scores = np.full(self.ids.shape, -np.inf)
+        own = np.zeros(self.ids.shape)
+        for part in self.parts:
+            inside = (self.ids >= part.first) & (self.ids < part.first + len(part.items))
+            rows = np.where(inside, self.ids - part.first, -1)
+            values = self.kernel.gather(
+                self.queries.items, part.items, rows, DOUBLE, self.queries.first
+            )
+            scores[inside], own[inside] = values[inside], part.own[rows[inside]]
+            self._compare(part, rows, single, values)
+        ids, scores, own = _best(self.ids, scores, own, self.k)
+        squares = self.queries.own[:, None] + own - 2 * scores
+        scale = np.maximum(np.sqrt(np.abs(self.queries.own[:, None] * own)), np.abs(scores))
+        scale = np.where(ids >= 0, scale, 0).max(axis=1)
+        # two scores are compared and each may be off by the kernel's tolerance
+        tolerance = 2 * max(self._tolerance(part) for part in self.parts) * scale
+        return ids, scores, np.sqrt(np.maximum(squares, 0)), tolerance
+
+    def _compare(self, part: Part, rows: Ids, single: Array, double: Array) -> None:
+        """Test that a second evaluation agrees with the first: `exact` rests on that too."""
+        own = np.maximum(np.abs(self.queries.own[:, None] * part.own[rows]), double**2)
+        with np.errstate(invalid="ignore"):
+            gap = np.where(rows >= 0, np.abs(single - double), 0)
+            slack = 1.01 * self._tolerance(part) * np.sqrt(np.where(rows >= 0, own, 0)) + TINY
+        if (gap > slack).any() and self.disproof is None:
+            i, j = np.argwhere(gap > slack)[0]
+            self.disproof = (
+                f"{self.kernel!r} gave {single[i, j]:.9g} and then {double[i, j]:.9g} for query "
+                f"{self.queries.first + i} and row {part.first + rows[i, j]}, further apart than "
+                f"its tolerance allows ({slack[i, j]:.2g})"
+            )
+
+
+def _best(ids: Ids, scores: Array, own: Array, k: int) -> tuple[Ids, Array, Array]:
+    """Return the k best by score, the smaller id first where scores are equal."""
+    order = np.lexsort((ids, -scores), axis=-1)[:, :k]
+    return (
+        np.take_along_axis(ids, order, 1),
+        np.take_along_axis(scores, order, 1),
+        np.take_along_axis(own, order, 1),
+    )
+
+
+def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
+    rows = np.concatenate([rows for rows, _ in lists])
+    scores = np.concatenate([scores for _, scores in lists])
+    order = np.lexsort((rows, -scores))
+    return rows[order], scores[order]
+
+
+def _best_of(found: list[Candidates], n: int) -> tuple[list[Candidates], Floats]:
+    """Keep the n most promising over all parts; also return the next value of each query."""
+    together = np.concatenate([c.values for c in found], axis=1)
+    if together.shape[1] <= n:
+        return found, np.full(len(together), -np.inf, np.float32)
+    order = np.argsort(-together, axis=1, kind="stable")
+    following = np.take_along_axis(together, order[:, n : n + 1], 1)[:, 0]
+    kept = np.zeros(together.shape, bool)
+    np.put_along_axis(kept, order[:, :n], True, axis=1)
+    masks = np.split(kept, np.cumsum([c.rows.shape[1] for c in found])[:-1], axis=1)
+    return [
+        Candidates(np.where(mask, c.rows, -1), c.values)
+        for c, mask in zip(found, masks, strict=True)
+    ], following
+
+
+def _scan(part: Part) -> BoundScan:
+    return cast(BoundScan, part.searcher)
