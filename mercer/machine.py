@@ -8,7 +8,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-__all__ = ["bits_of", "borrow", "float_of", "frozen", "popcount", "prefetch"]
+__all__ = [
+    "bits_of",
+    "borrow",
+    "float_of",
+    "frozen",
+    "popcount",
+    "prefetch",
+    "reaching",
+    "trailing_zeros",
+]
 
 CACHE_LINE = 64  # bytes
 
@@ -97,3 +106,30 @@ def popcount(typingctx, word):  # type: ignore[no-untyped-def]
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def trailing_zeros(typingctx, word):  # type: ignore[no-untyped-def]
+    """Return how many bits below the lowest one set are 0, of a 64-bit word that is not 0."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def reaching(typingctx, values, start, floor):  # type: ignore[no-untyped-def]
+    """Compare 64 floats from `start` on with a floor; bit i: value i is at least that."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        lanes = ir.VectorType(context.get_value_type(signature.args[2]), 64)
+        place = builder.bitcast(builder.gep(array.data, [args[1]]), lanes.as_pointer())
+        loaded = builder.load(place, align=values.dtype.bitwidth // 8)
+        one = builder.insert_element(ir.Constant(lanes, ir.Undefined), args[2], ir.IntType(32)(0))
+        picks = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        floors = builder.shuffle_vector(one, ir.Constant(lanes, ir.Undefined), picks)
+        return builder.bitcast(builder.fcmp_ordered(">=", loaded, floors), ir.IntType(64))
+
+    return types.uint64(values, types.intp, values.dtype), codegen

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uintp
 
 from mercer.arrays import Ids
 from mercer.jit import cached_njit
-from mercer.machine import borrow
+from mercer.machine import borrow, reaching, trailing_zeros
 
 __all__ = ["empty", "merge", "offer", "ordered", "update"]
 
@@ -39,12 +38,14 @@ def update(ids, scores, tile, first_row):  # type: ignore[no-untyped-def]
     for query in range(tile.shape[0]):
         row = borrow(tile, query)
         best_ids, best_scores = borrow(ids, query), borrow(scores, query)
-        for start in range(0, n_rows, STRIDE):
-            stop = min(start + STRIDE, n_rows)
-            if not _reaches(row, start, stop, best_scores[0]):
-                continue  # most of the tile ends here, many scores at a time
-            for column in range(start, stop):
+        for start in range(0, n_rows // STRIDE * STRIDE, STRIDE):
+            mask = reaching(row, start, best_scores[0])  # most of the tile ends here
+            while mask != 0:
+                column = start + trailing_zeros(mask)
                 _offer(best_ids, best_scores, first_row + column, row[column])
+                mask &= mask - np.uint64(1)
+        for column in range(n_rows // STRIDE * STRIDE, n_rows):
+            _offer(best_ids, best_scores, first_row + column, row[column])
 
 
 @cached_njit(nogil=True)
@@ -55,15 +56,6 @@ def offer(ids, scores, new_ids, new_scores):  # type: ignore[no-untyped-def]
         for place in range(new_ids.shape[1]):
             if new_ids[query, place] >= 0:
                 _offer(best_ids, best_scores, new_ids[query, place], new_scores[query, place])
-
-
-@njit(nogil=True)
-def _reaches(values, start, stop, bound):  # type: ignore[no-untyped-def]
-    """Whether one of the values is at least the bound."""
-    found = 0
-    for place in range(uintp(start), uintp(stop)):  # unsigned: signed indices may wrap around,
-        found += values[place] >= bound  # and a loop that looks for that is not vectorised
-    return found > 0
 
 
 @cached_njit(nogil=True)

@@ -6,11 +6,11 @@ import numpy as np
 from numba import njit, uintp
 
 from mercer.jit import cached_njit
-from mercer.machine import borrow, prefetch
+from mercer.machine import borrow, prefetch, reaching, trailing_zeros
 
-__all__ = ["count_reaching", "drop_known", "keep_reaching"]
+__all__ = ["count_reaching", "drop_known", "keep_reaching", "products", "sort_lists"]
 
-STRIDE = 32  # bounds compared with the floor at a time
+STRIDE = 64  # bounds compared with the floor at a time
 AHEAD = 8  # rows between prefetching and using a row
 # sums may be taken in any order (the bounds allow for it), but infinity must stay infinity
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
@@ -37,12 +37,16 @@ def _count(values, start, stop, floor):  # type: ignore[no-untyped-def]
 def _hits(values, floor, found):  # type: ignore[no-untyped-def]
     """Write the places of the values that reach the floor; return how many."""
     n_found = 0
-    for start in range(0, len(values), STRIDE):
-        stop = min(start + STRIDE, len(values))
-        if _count(values, start, stop, floor) > 0:
-            for place in range(start, stop):
-                found[n_found] = place
-                n_found += values[place] >= floor
+    whole = len(values) // STRIDE * STRIDE
+    for start in range(0, whole, STRIDE):
+        mask = reaching(values, start, floor)
+        while mask != 0:
+            found[n_found] = start + trailing_zeros(mask)
+            n_found += 1
+            mask &= mask - np.uint64(1)
+    for place in range(whole, len(values)):
+        found[n_found] = place
+        n_found += values[place] >= floor
     return n_found
 
 
@@ -79,6 +83,29 @@ def keep_reaching(  # type: ignore[no-untyped-def]
                 rows[i, counts[i]] = row
                 bounds[i, counts[i]] = bound
                 counts[i] += 1
+
+
+@cached_njit(**OPTIONS)
+def products(Q_head, head, Q_tail, tail, rows, out):  # type: ignore[no-untyped-def]
+    """Fill out[i, j] with the product of query i and row rows[i, j], both cut in two; skip -1."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if j + AHEAD < rows.shape[1] and rows[i, j + AHEAD] >= 0:
+                prefetch(tail, rows[i, j + AHEAD])
+            row = rows[i, j]
+            if row >= 0:
+                first = _dot(borrow(Q_head, i), borrow(head, row))
+                out[i, j] = first + _dot(borrow(Q_tail, i), borrow(tail, row))
+
+
+@cached_njit(nogil=True)
+def sort_lists(rows, bounds, counts, sorted_rows, sorted_bounds):  # type: ignore[no-untyped-def]
+    """Copy each query's list, the largest bounds first; what lies beyond its end is kept."""
+    for i in range(len(counts)):
+        order = np.argsort(-bounds[i, : counts[i]])
+        for j in range(counts[i]):
+            sorted_rows[i, j] = rows[i, order[j]]
+            sorted_bounds[i, j] = bounds[i, order[j]]
 
 
 @cached_njit(nogil=True)

@@ -16,12 +16,13 @@ from mercer.search.base import Candidates, Floats, Mask, Searcher
 __all__ = ["BoundScan"]
 
 TILE_ROWS = 512  # bounded at a time: with 512 queries one megabyte
-HEAD_SHARE = 3 / 8  # of the dimensions looked at first
+HEAD_SHARE = 1 / 4  # of the dimensions looked at first
 LEAST_DIMENSIONS = 64  # below this a second look costs more than it saves
 DENSE = 1 / 8  # of a tile that reaches its floors: from here on whole products are cheaper
 FEW = 1 / 4  # of the rows allowed: from here down they are copied out
 SEED_ROWS = 1 << 14  # at least so many rows are looked at for a first threshold,
 SEED_SHARE = 4  # or every fourth tile
+SEED_CHOICE = 3  # times the wanted number of them are looked at with all components
 SEED_RESIDUAL = 0.5  # z·z + R R/2 ranks better than z·z and than the bound (PROOFS F4)
 
 
@@ -35,7 +36,7 @@ class BoundScan(Searcher):
     Parameters
     ----------
     n_head : int, optional
-        How many leading components the first bound uses; 3/8 of them by default, all of them
+        How many leading components the first bound uses; a quarter of them by default, all of them
         where there are fewer than 64.
 
     Examples
@@ -93,17 +94,17 @@ class BoundScan(Searcher):
     def seeds(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
         """Return n rows that are probably good, from a part of the rows, for a first threshold.
 
-        Values are z·z + R R/2 of the leading components, no bounds.
+        Values are z·z + R R/2, no bounds.
         """
         view = self._view(allowed)
-        head = _Queries(Zq, self.head_.shape[1] - 1).head.copy()
-        head[:, -1] *= SEED_RESIDUAL
-        heap = topk.empty(len(Zq), min(n, len(view)))
+        q = _Queries(Zq, self.head_.shape[1] - 1)
+        q.head[:, -1] *= SEED_RESIDUAL
+        heap = topk.empty(len(Zq), min(SEED_CHOICE * n, len(view)))
         step = max(1, min(SEED_SHARE, len(view) // SEED_ROWS))
-        for start, tile in view.tiles(head, step):
+        for start, tile in view.tiles(q.head, step):
             view.mask(tile, start)
             topk.update(*heap, tile, start)
-        return view.ordered(heap)
+        return view.refined(heap, q, n)
 
     def reaching(
         self, Zq: Floats, floors: Floats, allowed: Mask | None = None, relaxed: float = 1.0
@@ -165,8 +166,8 @@ class _Queries:
     """Query vectors cut as the rows are."""
 
     def __init__(self, Zq: Floats, n_head: int, relaxed: float = 1.0) -> None:
-        self.head, tail = _cut(Zq, n_head)
-        self.tail = tail.copy()
+        head, tail = _cut(Zq, n_head)
+        self.head, self.tail = head.copy(), tail.copy()
         self.taken = self.head[:, -1].copy()  # what the tail puts back
         if self.tail.shape[1]:
             self.tail[:, -1] *= np.float32(relaxed)
@@ -211,6 +212,17 @@ class _View:
         rows[np.isneginf(values)] = -1  # rows that are not allowed
         return Candidates(self.original(rows), values)
 
+    def refined(self, heap: topk.Best, q: _Queries, n: int) -> Candidates:
+        """Return the n best of what the heaps hold by z·z + R R/2 of all components."""
+        rows, values = heap
+        rows[np.isneginf(values)] = -1
+        if self.tail.shape[1]:
+            q.head[:, -1] = 0
+            q.tail[:, -1] *= SEED_RESIDUAL
+            _loops.products(q.head, self.head, q.tail, self.tail, rows, values)
+        rows, values = topk.ordered(rows, values)
+        return Candidates(self.original(rows[:, :n]), values[:, :n])
+
     def original(self, rows: Ids) -> Ids:
         """Return row numbers of all rows for those of the view."""
         if self.rows is None or len(self.rows) == 0:
@@ -236,10 +248,7 @@ class _Lists:
 
     def ordered(self) -> tuple[Ids, Floats]:
         """Return the lists as two matrices, the largest bounds first."""
-        longest = int(self.counts.max(initial=0))
-        rows, bounds = self.rows[:, :longest], self.bounds[:, :longest]
-        empty = np.arange(longest) >= self.counts[:, None]
-        order = np.argsort(np.where(empty, np.inf, -bounds), axis=1, kind="stable")
-        rows = np.where(empty, -1, rows)
-        bounds = np.where(empty, -np.inf, bounds).astype(np.float32)
-        return np.take_along_axis(rows, order, 1), np.take_along_axis(bounds, order, 1)
+        shape = len(self.counts), int(self.counts.max(initial=0))
+        rows, bounds = np.full(shape, -1), np.full(shape, -np.inf, np.float32)
+        _loops.sort_lists(self.rows, self.bounds, self.counts, rows, bounds)
+        return rows, bounds

@@ -106,6 +106,8 @@ class Ranking:
 
         A first threshold comes from rows that look good; it saves looking at most bounds.
         """
+        if not self.parts:
+            return
         found = [_scan(p).seeds(self.queries.vectors, self.k, p.allowed) for p in self.parts]
         seeds = _best_of(found, self.k)[0]
         for part, some in zip(self.parts, seeds, strict=True):
@@ -113,12 +115,13 @@ class Ranking:
         for part, known in zip(self.parts, seeds, strict=True):
             floors = self._threshold() - self.error(part)
             some = _scan(part).reaching(self.queries.vectors, floors, part.allowed, relaxed)
-            drop_known(some.rows, np.sort(known.rows, axis=1))
-            self._descend(part, some, relaxed)
+            self._descend(part, some, relaxed, np.sort(known.rows, axis=1))
         self.proven[:] = relaxed == 1.0
 
     def search_some(self, n: int) -> None:
         """Evaluate at most n candidates of each query, the most promising first."""
+        if not self.parts:
+            return
         found = [p.searcher.candidates(self.queries.vectors, n + 1, p.allowed) for p in self.parts]
         kept, following = _best_of(found, n)
         for part, some in zip(self.parts, kept, strict=True):
@@ -144,8 +147,13 @@ class Ranking:
 
     # ---- steps
 
-    def _descend(self, part: Part, found: Candidates, relaxed: float = 1.0) -> None:
-        """Score candidates, the largest bounds first, while they can still matter."""
+    def _descend(
+        self, part: Part, found: Candidates, relaxed: float = 1.0, known: Ids | None = None
+    ) -> None:
+        """Score candidates, the largest bounds first, while they can still matter.
+
+        Rows that are `known`, increasing for each query, were scored before.
+        """
         error = self.error(part)
         bounded = part.searcher.bounded
         for start in range(0, found.rows.shape[1], ROUND):
@@ -156,6 +164,8 @@ class Ranking:
                 rows = np.where(open_, rows, -1)
                 if not open_.any():
                     return
+            if known is not None:
+                drop_known(rows, known)
             scores = self._score(part, rows, values if bounded else None, relaxed)
             self._offer(part, rows, scores)
 
@@ -253,8 +263,8 @@ def _best(ids: Ids, scores: Array, own: Array, k: int) -> tuple[Ids, Array, Arra
 
 
 def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
-    rows = np.concatenate([rows for rows, _ in lists])
-    scores = np.concatenate([scores for _, scores in lists])
+    rows = np.concatenate([rows for rows, _ in lists] or [np.empty(0, np.int64)])
+    scores = np.concatenate([scores for _, scores in lists] or [np.empty(0)])
     order = np.lexsort((rows, -scores))
     return rows[order], scores[order]
 
