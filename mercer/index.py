@@ -24,6 +24,7 @@ from mercer.segments import Segments
 __all__ = ["Index"]
 
 QUERIES = 512  # answered together: more would not fit in the cache with their bounds
+CEILING_PAYS = 96  # dimensions: with more, the ceiling of a kernel saves no evaluation
 KEPT = 1 << 22  # items kept for the queries of one task, at most
 SMALL = 4096  # segments with fewer rows are joined with the one added after them
 
@@ -351,8 +352,9 @@ class Index(Params):
         Z = self.embedding.transform(P, n_jobs=n_jobs, show_progress=False)
         queries = Queries(P, self.kernel.diag(P, dtype=np.float64), Z)
         step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // parallel.count(n_jobs)))
+        ceiling = self.kernel.ceiling if Z.shape[1] <= CEILING_PAYS else None
         return [
-            Ranking(self.kernel, queries[span], parts, k, self.embedding.rounding_)
+            Ranking(self.kernel, queries[span], parts, k, self.embedding.rounding_, ceiling)
             for span in parallel.spans(len(P), max(1, step))
         ]
 
@@ -402,7 +404,8 @@ class Index(Params):
     def _items(self, ids: Array) -> Prepared:
         """Return the items with these ids, in this order."""
         members = self.segments_.members
-        places = [segment.find(ids.astype(segment.ids.dtype)) for segment in members]
+        names = ids.astype(str) if self.segments_.id_type == "str" else ids
+        places = [segment.find(names) for segment in members]
         found = Prepared.join(
             [s.items.take(r[r >= 0]) for s, r in zip(members, places, strict=True)]
         )

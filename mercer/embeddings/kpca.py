@@ -287,6 +287,7 @@ class KernelPCA(Embedding):
         square = np.maximum(lost, 0) + slack
         folded = (self.rounding_ + 1.06 * shift) ** 2 / self.rounding_
         square += folded * (squares + square) + (Z.shape[1] + 2) * 2.0**-125
+        self._require_range(square, own, first_row)
         up: Matrix = np.nextafter(np.sqrt(square).astype(np.float32), np.float32(np.inf))
         return up
 
@@ -299,11 +300,15 @@ class KernelPCA(Embedding):
                 f"{squares[row]:.6g} of its projection: the kernel is not positive semi-definite "
                 f"(or not the same at every call), so no certificate holds. {_ELSEWHERE}"
             )
-        if (own > LARGEST).any():
-            row = int(np.argmax(own > LARGEST))
+
+    def _require_range(self, squares: Matrix, own: Matrix, first: int) -> None:
+        """Infinite bounds would cancel to NaN, and what is NaN would be left out."""
+        if (squares > LARGEST).any():
+            row = int(np.argmax(squares > LARGEST))
             raise KernelError(
-                f"exact: item {first + row} has k(x, x) = {own[row]:.3g}, too large for float32 "
-                "bounds. Scale the items, or normalise the kernel: kernel.normalized()."
+                f"exact: item {first + row} has k(x, x) = {own[row]:.3g}, with rounding bounded "
+                f"by {squares[row]:.3g}, too large for float32 bounds. Scale the items, or "
+                "normalise the kernel: kernel.normalized()."
             )
 
 

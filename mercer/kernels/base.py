@@ -49,6 +49,11 @@ class Kernel(Similarity):
     __array_ufunc__ = None  # so that numpy.float64(0.5) * kernel asks the kernel
     _binds: ClassVar[int] = 3  # how tightly the repr binds: 1 sum, 2 product, 3 everything else
 
+    @property
+    def ceiling(self) -> Kernel | None:
+        """Another kernel that is never below this one, for the same prepared items, or None."""
+        return None
+
     def __add__(self, other: object) -> Sum:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from mercer import items
 from mercer.arrays import Array, DType
 from mercer.kernels import _loops
+from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import require_range
 from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum
@@ -17,7 +18,18 @@ from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum
 __all__ = ["Chi2", "ExpChi2", "Hellinger", "Intersection", "JensenShannon", "MinMax"]
 
 
-class Chi2(FeatureSum):
+class _BelowHellinger(FeatureSum):
+    """A kernel that Hellinger's never falls below: intersection ≤ χ² ≤ JS ≤ Hellinger."""
+
+    nonnegative = True
+
+    @property
+    def ceiling(self) -> Kernel:
+        """Hellinger's kernel."""
+        return Hellinger()
+
+
+class Chi2(_BelowHellinger):
     """k(x, y) = Σ 2 x_i y_i / (x_i + y_i), the additive χ² kernel; 0/0 is 0.
 
     k(x, x) = Σ x_i, which is 1 for histograms that sum to 1. Note that scikit-learn calls its
@@ -30,7 +42,6 @@ class Chi2(FeatureSum):
     array([[1.   , 0.667]], dtype=float32)
     """
 
-    nonnegative = True
     _term = _loops.Chi2Term()
 
 
@@ -60,7 +71,7 @@ class ExpChi2(ExpDistance):
         self._validate()
 
 
-class Intersection(FeatureSum):
+class Intersection(_BelowHellinger):
     """k(x, y) = Σ min(x_i, y_i); on histograms that sum to 1 it ranks as the city-block distance.
 
     Examples
@@ -70,11 +81,10 @@ class Intersection(FeatureSum):
     array([[0.75]], dtype=float32)
     """
 
-    nonnegative = True
     _term = _loops.MinimumTerm()
 
 
-class JensenShannon(FeatureSum):
+class JensenShannon(_BelowHellinger):
     """k(x, y) = Σ x_i/2 log2((x_i + y_i)/x_i) + y_i/2 log2((x_i + y_i)/y_i); 0 log is 0.
 
     On histograms that sum to 1 it is 1 minus the Jensen–Shannon divergence in bits.
@@ -86,7 +96,6 @@ class JensenShannon(FeatureSum):
     array([[1.   , 0.689]], dtype=float32)
     """
 
-    nonnegative = True
     _term = _loops.JensenShannonTerm()
     _roundings = 20  # two series of logarithms, see _loops._jensen_shannon
 
@@ -118,7 +127,6 @@ class MinMax(FeatureSum):
     array([[0.5]], dtype=float32)
     """
 
-    nonnegative = True
     _term = _loops.MinimumTerm()
     _roundings = 8
 

@@ -43,8 +43,9 @@ class Cosine(DotProduct):
         norms = np.sqrt(_squared_norms(X))
         extreme = np.flatnonzero((norms > 0) & ((norms < 1e-15) | (norms > 1e15)))
         if len(extreme):  # their products would leave the range of float32
-            X = _divided(X, extreme, norms[extreme])
-            norms[extreme] = 1
+            powers = 2.0 ** np.round(np.log2(norms[extreme]))  # dividing by these is exact
+            X = _divided(X, extreme, powers)
+            norms[extreme] /= powers
         with np.errstate(divide="ignore"):
             return X, np.where(norms > 0, 1 / norms, 0.0)
 

@@ -13,7 +13,7 @@ from mercer.arrays import Array, Ids
 from mercer.kernels import Kernel, Prepared
 from mercer.search._loops import drop_known
 from mercer.search.base import Candidates, Floats, Mask, Searcher
-from mercer.search.bounds import BoundScan
+from mercer.search.bounds import SEED_RESIDUAL, BoundScan
 
 __all__ = ["SPARE", "Part", "Queries", "Ranking"]
 
@@ -84,13 +84,16 @@ class Ranking:
         How many items of each query are wanted.
     rounding : float
         What rounding may move an inner product of vectors by, as `Embedding.rounding_`.
+    ceiling : Kernel, optional
+        A kernel that is never below; where it is too low, an item needs no evaluation.
     """
 
     def __init__(
-        self, kernel: Kernel, queries: Queries, parts: list[Part], k: int, rounding: float = 0.0
-    ) -> None:
+        self, kernel: Kernel, queries: Queries, parts: list[Part], k: int,
+        rounding: float = 0.0, ceiling: Kernel | None = None,
+    ) -> None:  # fmt: skip
         self.kernel, self.queries, self.parts, self.k = kernel, queries, parts, k
-        self.rounding = rounding
+        self.rounding, self.ceiling = rounding, ceiling
         n = len(queries)
         self.ids, self.scores = topk.empty(n, k + SPARE)
         self.evaluations = np.zeros(n, np.int64)
@@ -98,6 +101,7 @@ class Ranking:
         self.disproof: str | None = None
         self.root = np.sqrt(np.maximum(queries.own, 0))
         self.tolerances: dict[int, float] = {}  # by the first row of a part
+        self.slacks: dict[int, float] = {}
 
     # ---- ways to search
 
@@ -111,7 +115,8 @@ class Ranking:
         found = [_scan(p).seeds(self.queries.vectors, self.k, p.allowed) for p in self.parts]
         seeds = _best_of(found, self.k)[0]
         for part, some in zip(self.parts, seeds, strict=True):
-            self._offer(part, some.rows, self._score(part, some.rows))
+            scores = self._score(part, some.rows, some.values, SEED_RESIDUAL)
+            self._offer(part, some.rows, scores)
         for part, known in zip(self.parts, seeds, strict=True):
             floors = self._threshold() - self.error(part)
             some = _scan(part).reaching(self.queries.vectors, floors, part.allowed, relaxed)
@@ -137,6 +142,7 @@ class Ranking:
         for part in self.parts:
             floors = np.float32(score) - self.error(part)
             some = _scan(part).reaching(self.queries.vectors, floors, part.allowed)
+            some.rows[:] = self._below_ceiling(part, some.rows, floors)
             self.evaluations += (some.rows >= 0).sum(axis=1)
             scores = self._score(part, some.rows, some.values, dtype=DOUBLE)
             for query, (rows, values) in enumerate(zip(some.rows, scores, strict=True)):
@@ -160,14 +166,32 @@ class Ranking:
             rows = found.rows[:, start : start + ROUND]
             values = found.values[:, start : start + ROUND]
             if bounded:
-                open_ = values >= (self._threshold() - error)[:, None]
-                rows = np.where(open_, rows, -1)
-                if not open_.any():
+                floors = self._threshold() - error
+                rows = np.where(values >= floors[:, None], rows, -1)
+                if (rows < 0).all():
                     return
+                rows = self._below_ceiling(part, rows, floors)
             if known is not None:
                 drop_known(rows, known)
             scores = self._score(part, rows, values if bounded else None, relaxed)
             self._offer(part, rows, scores)
+
+    def _below_ceiling(self, part: Part, rows: Ids, floors: Array) -> Ids:
+        """Return the rows whose ceiling reaches the floor too (PROOFS F2), -1 for the others."""
+        if self.ceiling is None:
+            return rows
+        rows = np.ascontiguousarray(rows)
+        tops = self.ceiling.gather(self.queries.items, part.items, rows, SINGLE)
+        slack = self._ceiling_slack(part, self.ceiling)
+        return np.where(tops >= floors[:, None] - slack, rows, -1)
+
+    def _ceiling_slack(self, part: Part, ceiling: Kernel) -> float:
+        """Bound the rounding of the ceiling's float32 values."""
+        if part.first not in self.slacks:
+            both = self.queries.items, part.items
+            scale = np.sqrt(np.prod([ceiling._diag(P, DOUBLE).max() for P in both]))
+            self.slacks[part.first] = float(ceiling.tolerance(*both) * scale + TINY)
+        return self.slacks[part.first]
 
     def _score(
         self, part: Part, rows: Ids, bounds: Array | None = None, relaxed: float = 1.0,
