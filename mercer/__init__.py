@@ -25,6 +25,8 @@ from mercer.kernels import kernel, register
 from mercer.matches import Matches
 from mercer.methods import exact
 from mercer.ragged import Ragged
+from mercer.saved import load
+from mercer.store import verify
 
 __version__ = "0.1.0"
 
@@ -45,8 +47,10 @@ __all__ = [
     "items",
     "kernel",
     "kernels",
+    "load",
     "parallel",
     "register",
     "search",
     "testing",
+    "verify",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer import answer, calibration, kernels, parallel
+from mercer import answer, calibration, kernels, parallel, state, store
 from mercer.arrays import Array
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError, NotFittedError
@@ -298,6 +299,32 @@ class Index(Params):
             "disproof": self.disproof_,
             "relaxed probability": self.probability_,
         }
+
+    # ---- keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this index to a folder, in place of one that is there; `mercer.load` reads it.
+
+        Whatever happens meanwhile, the folder holds the old index or the new one.
+
+        Parameters
+        ----------
+        path : path
+            A new or empty folder, or one that holds an index.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> folder = tempfile.mkdtemp()
+        >>> mercer.exact("chi2").fit(X).add(X).save(folder)
+        >>> len(mercer.load(folder))
+        3
+        """
+        facts = {name: vars(self)[name] for name in ("disproof_", "relaxation_", "probability_")}
+        tree = state.pack(self.kernel, self.embedding, self.searcher, self.segments_, facts)
+        store.write(path, tree)
 
     # ---- steps
 

@@ -66,3 +66,38 @@ def best(K, k):
     """Return the columns of the k largest values of each row; equal values: smaller first."""
     order = np.argsort(-K, axis=1, kind="stable")[:, :k]
     return order, np.take_along_axis(K, order, 1)
+
+
+def projected(KL, Kx, Ky):
+    """Return the inner products of items projected on all landmarks: k(x, L) K⁺ k(L, y)."""
+    return Kx @ np.linalg.pinv(KL, rcond=1e-10, hermitian=True) @ Ky.T
+
+
+def centred(KL, Kx, Ky, Kxy):
+    """Return the kernel after the landmarks' mean was subtracted in its space."""
+    return Kxy - Kx.mean(axis=1)[:, None] - Ky.mean(axis=1) + KL.mean()
+
+
+def captured(KL, Kx, W):
+    """Return the mean square of items along the directions W, orthonormal in the span or not."""
+    values, vectors = np.linalg.eigh(W.T @ KL @ W)
+    Z = Kx @ W @ vectors / np.sqrt(values)
+    return (Z**2).sum() / len(Z)
+
+
+def farthest(squares, n, first):
+    """Return n rows: each one the farthest from those before, by squared distances."""
+    chosen = [first]
+    while len(chosen) < n:
+        nearest = squares[:, chosen].min(axis=1)
+        nearest[chosen] = 0
+        if nearest.max() <= 1e-12:
+            break
+        chosen.append(int(nearest.argmax()))
+    return sorted(chosen)
+
+
+def needed(bounds, scores, k, error):
+    """Return for how many rows of each query the bound reaches the k-th score (B20)."""
+    kth = -np.sort(-scores, axis=1)[:, k - 1]
+    return (bounds >= (kth - error)[:, None]).sum(axis=1)

@@ -122,6 +122,7 @@ def matches(ids, scores):
     return Matches(
         ids=np.array(ids), scores=np.array(scores, np.float32), distances=np.zeros((n, k)),
         exact=np.ones(n, bool), evaluations=np.ones(n, np.int64), tolerance=np.zeros(n),
+        landmark_evaluations=np.zeros(n, np.int64), probability=np.ones(n, np.float32),
         kernel="Chi2()",
     )  # fmt: skip
 

@@ -16,10 +16,11 @@ LAYERS = [
     ["kernels"],
     ["embeddings"],
     ["search"],
-    ["segment", "segments", "answer", "calibration", "store"],
+    ["segment", "segments", "answer", "calibration"],
+    ["manifest", "store", "stored_items", "state"],
     ["index"],
-    ["methods", "evaluate", "testing"],
-    ["files", "cli"],
+    ["methods", "evaluate", "testing", "saved"],
+    ["files", "report", "demo", "cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 OPTIONAL = {"sklearn", "faiss", "typer", "cv2", "fastapi", "rdkit", "matplotlib"}

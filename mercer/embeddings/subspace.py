@@ -47,6 +47,8 @@ def rotation(moment: Matrix, n_components: int) -> Matrix:
 
     For items projected on the whole basis they span the best subspace of this dimension.
     """
+    if not moment.size:
+        return moment  # landmarks that are all 0 span nothing
     vectors = Spectrum.of(moment).vectors[:, :n_components]
     largest = np.abs(vectors).argmax(axis=0)
     signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])

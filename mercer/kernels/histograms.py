@@ -127,6 +127,7 @@ class MinMax(FeatureSum):
     array([[0.5]], dtype=float32)
     """
 
+    nonnegative = True
     _term = _loops.MinimumTerm()
     _roundings = 8
 

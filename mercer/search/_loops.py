@@ -60,25 +60,25 @@ def _dot(x, y):  # type: ignore[no-untyped-def]
 
 @cached_njit(**OPTIONS)
 def keep_reaching(  # type: ignore[no-untyped-def]
-    tile, floors, first_row, taken, residuals, tail_q, tail, allowed, rows, bounds, counts
+    tile, floors, first_row, Zq, Z, look_again, allowed, rows, bounds, counts
 ):
     """Append the rows whose bound reaches the floor, and their bounds, to each query's list.
 
-    Column j of `tile` is row ``first_row + j``, bounded by the head of the vectors. Where that
-    reaches the floor, the residual product of the head is taken back (``taken[query] *
-    residuals[row]``) and the product of the tails put in its place. An empty `allowed` allows
-    every row; `counts` tells how long the lists are, and there must be room for the whole tile.
+    Column j of `tile` bounds row ``first_row + j``. With `look_again` the product of the whole
+    vectors Zq and Z takes its place where it reaches the floor. An empty `allowed` allows every
+    row; `counts` tells how long the lists are, and there must be room for the whole tile.
     """
     found = np.empty(tile.shape[1] + 1, np.int64)
     for i in range(tile.shape[0]):
-        values = borrow(tile, i)
+        values, q = borrow(tile, i), borrow(Zq, i)
         n_found = _hits(values, floors[i], found)
-        q = borrow(tail_q, i)
         for t in range(n_found):
-            if t + AHEAD < n_found:
-                prefetch(tail, first_row + found[t + AHEAD])
             row = first_row + found[t]
-            bound = values[found[t]] - taken[i] * residuals[row] + _dot(q, borrow(tail, row))
+            bound = values[found[t]]
+            if look_again:
+                if t + AHEAD < n_found:
+                    prefetch(Z, first_row + found[t + AHEAD])
+                bound = _dot(q, borrow(Z, row))
             if bound >= floors[i] and (len(allowed) == 0 or allowed[row]):
                 rows[i, counts[i]] = row
                 bounds[i, counts[i]] = bound
@@ -86,16 +86,14 @@ def keep_reaching(  # type: ignore[no-untyped-def]
 
 
 @cached_njit(**OPTIONS)
-def products(Q_head, head, Q_tail, tail, rows, out):  # type: ignore[no-untyped-def]
-    """Fill out[i, j] with the product of query i and row rows[i, j], both cut in two; skip -1."""
+def products(Zq, Z, rows, out):  # type: ignore[no-untyped-def]
+    """Fill out[i, j] with the product of query i and row rows[i, j]; -1 is skipped."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             if j + AHEAD < rows.shape[1] and rows[i, j + AHEAD] >= 0:
-                prefetch(tail, rows[i, j + AHEAD])
-            row = rows[i, j]
-            if row >= 0:
-                first = _dot(borrow(Q_head, i), borrow(head, row))
-                out[i, j] = first + _dot(borrow(Q_tail, i), borrow(tail, row))
+                prefetch(Z, rows[i, j + AHEAD])
+            if rows[i, j] >= 0:
+                out[i, j] = _dot(borrow(Zq, i), borrow(Z, rows[i, j]))
 
 
 @cached_njit(nogil=True)

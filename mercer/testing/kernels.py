@@ -1,7 +1,4 @@
-"""Contract tests for parts of your own: what every kernel of this package must do.
-
-Each check raises `CheckError` and says what does not hold, with the numbers.
-"""
+"""What every kernel must do."""
 
 from __future__ import annotations
 

@@ -1,0 +1,103 @@
+"""Pictures of the experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+COLOURS = {
+    "paper's rule": "#b3402a",
+    "ours": "#1f5fa8",
+    "ours + Hellinger": "#6a4fb0",
+    "relaxed": "#2f7d4f",
+}
+LOOK = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "mercer",  # the same numbers give the same file
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titleweight": "bold",
+    "axes.titlesize": 10,
+}
+
+
+def draw_shares(rows: Sequence[Any], path: Path) -> None:
+    """Draw the share of the base evaluated against the number of components.
+
+    Parameters
+    ----------
+    rows : sequence of Measurement
+        See `exact_bounds`.
+    path : Path
+        The svg file to write.
+    """
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot
+
+    rows = [row for row in rows if row.rule in COLOURS]
+    names = list(dict.fromkeys(row.data for row in rows))
+    wanted = sorted({row.k for row in rows})
+    with mpl.rc_context(LOOK):
+        figure, axes = pyplot.subplots(
+            len(wanted), len(names), squeeze=False, sharex=True, sharey=True, layout="constrained",
+            figsize=(3.1 * len(names) + 0.8, 2.7 * len(wanted)),
+        )  # fmt: skip
+        for line, k in zip(axes, wanted, strict=True):
+            for panel, name in zip(line, names, strict=True):
+                _draw_panel(panel, [row for row in rows if (row.data, row.k) == (name, k)])
+                panel.set_title(f"{name}, k = {k}", loc="left")
+            line[0].set_ylabel("median share evaluated")
+        for panel in axes[-1]:
+            panel.set_xlabel("components E")
+        figure.supxlabel(_key(rows), fontsize=8, color="#555555")
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
+        pyplot.close(figure)
+
+
+def _key(rows: Sequence[Any]) -> str:
+    """Say which line is which number of landmarks."""
+    *few, most = sorted({row.landmarks for row in rows})
+    return f"full lines: {most:,} landmarks" + "".join(f"; dashed: {p:,}" for p in few)
+
+
+def _draw_panel(panel: Any, rows: Sequence[Any]) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    panel.set_xscale("log", base=2)
+    panel.set_yscale("log")
+    panel.grid(axis="y", color="#e3e3e3", linewidth=0.6)
+    components = sorted({row.components for row in rows})
+    panel.set_xticks(components, [str(E) for E in components])
+    panel.minorticks_off()
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
+    most = max(row.landmarks for row in rows)
+    ends = {}
+    for rule in dict.fromkeys(row.rule for row in rows):
+        for p in sorted({row.landmarks for row in rows}):
+            line = [row for row in rows if (row.rule, row.landmarks) == (rule, p)]
+            panel.plot(
+                [row.components for row in line], [row.share for row in line],
+                color=COLOURS[rule], linewidth=1.8 if p == most else 0.9,
+                linestyle="-" if p == most else (0, (4, 2)), marker="o",
+                markersize=3 if p == most else 2,
+            )  # fmt: skip
+            ends[rule] = line[-1].components, line[-1].share
+    _label(panel, ends)
+
+
+def _label(panel: Any, ends: dict[str, tuple[float, float]]) -> None:
+    """Write the name of each rule at the end of its line, apart from each other."""
+    last = float("inf")
+    for rule, (x, y) in sorted(ends.items(), key=lambda end: -end[1][1]):
+        place = min(y, last / 1.9)  # on a log axis: a line of text lower
+        panel.annotate(
+            rule, (x, place), xytext=(5, 0), textcoords="offset points", va="center",
+            color=COLOURS[rule], fontsize=8, annotation_clip=False,
+        )  # fmt: skip
+        last = place
+    panel.margins(x=0.06)

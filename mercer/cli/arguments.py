@@ -1,0 +1,92 @@
+"""Turn the texts of the command line into what the library takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mercer import kernels
+from mercer.arrays import Array
+from mercer.cli import answers
+from mercer.errors import InputError, StoreError
+from mercer.files import STANDARD_INPUT, Items, as_ids, read_ids
+from mercer.index import Index
+from mercer.kernels import Kernel
+from mercer.manifest import MANIFEST
+
+__all__ = [
+    "choose_ids",
+    "make_kernel",
+    "match_ids",
+    "read_allowed",
+    "read_given_ids",
+    "require_free",
+    "require_one_reader",
+    "require_writable",
+]
+
+
+def make_kernel(name: str, params: list[str]) -> Kernel:
+    """Return the kernel of this name, with parameters written as name=value."""
+    return kernels.get(name).set_params(**dict(map(_param, params)))
+
+
+def _param(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    for number in (int, float):
+        try:
+            return name, number(value)
+        except ValueError:
+            continue
+    raise InputError(f"--param {text}: a name and a number are required, such as gamma=0.5.")
+
+
+def choose_ids(read: Items, path: Path | None) -> Array | None:
+    """Return the ids of items: those in their file, or in a file of their own."""
+    if path is None:
+        return read.ids
+    if read.ids is not None:
+        raise InputError("--ids and --id-column: both give ids. Pass one of them.")
+    return read_ids(path)
+
+
+def read_given_ids(given: list[str], path: Path | None) -> Array:
+    """Return the ids given one by one, in a file, or on standard input."""
+    if given == ["-"]:
+        path = STANDARD_INPUT
+    return as_ids(given) if path is None else read_ids(path)
+
+
+def match_ids(index: Index, ids: Array | None) -> Array | None:
+    """Return ids of the type of those in the index: "17" may be its name for an item."""
+    if ids is not None and index.info()["id type"] == "str":
+        return ids.astype(str)
+    return ids
+
+
+def read_allowed(index: Index, path: Path | None) -> Array | None:
+    """Return the ids that may be found, or None where all may."""
+    return None if path is None else match_ids(index, read_ids(path))
+
+
+def require_one_reader(*paths: Path | None) -> None:
+    """Refuse to read standard input twice."""
+    if paths.count(STANDARD_INPUT) > 1:
+        raise InputError("-: standard input can be read once. Name a file for the others.")
+
+
+def require_writable(form: answers.Form, output: Path | None) -> None:
+    """Refuse, before the work, what could not be written after it."""
+    if form is answers.Form.npz and output in (None, STANDARD_INPUT):
+        raise InputError("--format npz: arrays need a file. Pass --output FILE.")
+    if output is not None and not output.parent.is_dir():
+        raise InputError(f"--output {output}: there is no folder {output.parent}. Create it first.")
+
+
+def require_free(index: Path, replace: bool) -> None:
+    """Refuse, before the work, to replace what is no index, or an index by mistake."""
+    if not index.exists() or (index.is_dir() and not any(index.iterdir())):
+        return
+    if not (index / MANIFEST).is_file():
+        raise StoreError(f"{index}: is there already and is not an index. Choose another name.")
+    if not replace:
+        raise StoreError(f"{index}: exists already. Pass --replace to build it anew.")

@@ -1,0 +1,320 @@
+"""Every command: read the files, call the library, write the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import mercer
+from mercer import demo as demonstration
+from mercer import kernels
+from mercer.cli import answers, arguments, comparison
+from mercer.errors import InputError
+from mercer.files import read_items
+
+__all__ = ["UsageError", "app", "call"]
+
+WIDTH = 88  # of the help, on every terminal: the reference is made from it
+# newer versions of typer carry their own click, so UsageError has no address of its own
+UsageError: Any = typer.BadParameter.__base__
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"terminal_width": WIDTH, "help_option_names": ["-h", "--help"]},
+)
+
+FORMATS = ".npy .npz .fvecs .ivecs .bvecs .fbin .u8bin .i8bin .csv .tsv, or - (.csv or .npy)"
+
+IndexPath = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
+ItemsPath = Annotated[Path, typer.Argument(metavar="ITEMS", help=f"A file of items: {FORMATS}.")]
+QueriesPath = Annotated[
+    Path, typer.Argument(metavar="QUERIES", help=f"A file of queries: {FORMATS}.")
+]
+Key = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The array of an .npz file; else X, or the only one."),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The column of a table with the ids: name, or number from 1."
+    ),
+]
+L1 = Annotated[
+    bool,
+    typer.Option(
+        "--l1", help="Divide every row by its sum, for histograms; also with the queries."
+    ),
+]
+IdsPath = Annotated[
+    Path | None,
+    typer.Option("--ids", metavar="FILE", help="The ids of the items, one on a line, or .npy."),
+]
+Count = Annotated[int, typer.Option("-k", metavar="N", help="How many items to find.")]
+Where = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Find only the items with these ids, one on a line, or .npy."
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option(metavar="N", help="How many threads; all cores by default.")
+]
+Form = Annotated[
+    answers.Form,
+    typer.Option("--format", metavar="FORM", help="table, jsonl (a line for each query) or npz."),
+]
+Output = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Where to write; standard output by default.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _command(*examples: str) -> Callable[[Any], Any]:
+    """Register a command with examples below its help."""
+    lines = "\n".join(f"  mercer {example}" for example in examples)
+    return app.command(epilog=f"\b\nExamples:\n{lines}")
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Nearest-neighbour search under any kernel."""
+    if version:
+        print(f"mercer {mercer.__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+    else:
+        return
+    raise typer.Exit
+
+
+# ---- filling
+
+
+@_command(
+    "build photos.npy photos.index --kernel chi2 --l1",
+    "build points.fvecs points.index --kernel rbf --param gamma=0.5",
+)
+def build(
+    items: ItemsPath,
+    index: IndexPath,
+    kernel: Annotated[
+        str, typer.Option(metavar="NAME", help=f"The similarity: {', '.join(kernels.NAMES)}.")
+    ],
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A parameter of the kernel, such as gamma=0.5."),
+    ] = None,
+    landmarks: Annotated[
+        int, typer.Option(metavar="N", help="Items the projection goes through.")
+    ] = 1024,
+    components: Annotated[
+        int, typer.Option(metavar="N", help="Dimensions of the projection.")
+    ] = 128,
+    landmark_choice: Annotated[
+        str, typer.Option(metavar="WAY", help="random, kmeans++ or farthest.")
+    ] = "random",
+    seed: Annotated[int, typer.Option(metavar="N", help="Chooses the landmarks.")] = 0,
+    ids: IdsPath = None,
+    id_column: IdColumn = None,
+    key: Key = None,
+    l1: L1 = False,
+    threads: Threads = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace INDEX if it exists.")] = False,
+) -> None:
+    """Build an index from a file of items and save it.
+
+    Every answer of the index is proven: no item outside it scores higher.
+    """
+    arguments.require_free(index, replace)
+    arguments.require_one_reader(items, ids)
+    made = mercer.exact(
+        arguments.make_kernel(kernel, param or []), n_landmarks=landmarks, n_components=components,
+        landmarks=landmark_choice, seed=seed,
+    )  # fmt: skip
+    read = read_items(items, key=key, id_column=id_column, l1=l1)
+    made.fit(read.X).add(read.X, arguments.choose_ids(read, ids), n_jobs=threads)
+    made.save(index)
+    print(f"{index}: {len(made)} items, kernel {made.kernel!r}")
+
+
+@_command("add photos.index more.npy", "add people.index more.csv --id-column name")
+def add(
+    index: IndexPath,
+    items: ItemsPath,
+    ids: IdsPath = None,
+    id_column: IdColumn = None,
+    key: Key = None,
+    l1: L1 = False,
+    threads: Threads = None,
+) -> None:
+    """Add items to an index and save it."""
+    arguments.require_one_reader(items, ids)
+    loaded = mercer.load(index)
+    read = read_items(items, key=key, id_column=id_column, l1=l1)
+    before = len(loaded)
+    loaded.add(read.X, arguments.match_ids(loaded, arguments.choose_ids(read, ids)), n_jobs=threads)
+    loaded.save(index)
+    print(f"{index}: {len(loaded) - before} items added, {len(loaded)} in all")
+
+
+@_command("remove photos.index 17 21", "remove people.index --ids gone.txt")
+def remove(
+    index: IndexPath,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="IDS", help="The ids of the items; - reads them, one on a line."),
+    ] = None,
+    ids_file: Annotated[
+        Path | None,
+        typer.Option("--ids", "--ids-file", metavar="FILE", help="Ids, one on a line, or .npy."),
+    ] = None,
+) -> None:
+    """Remove items from an index and save it."""
+    if bool(ids) == bool(ids_file):
+        raise InputError("remove: pass either ids, or a file of them with --ids.")
+    gone = arguments.read_given_ids(ids or [], ids_file)
+    loaded = mercer.load(index)
+    loaded.remove(arguments.match_ids(loaded, gone))
+    loaded.save(index)
+    print(f"{index}: {len(gone)} items removed, {len(loaded)} left")
+
+
+# ---- searching
+
+
+@_command(
+    "search photos.index queries.npy -k 5 --l1",
+    "search photos.index queries.npy --format jsonl --output found.jsonl",
+)
+def search(
+    index: IndexPath,
+    queries: QueriesPath,
+    k: Count = 10,
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Compare at most N items; by default as many as a proof needs."
+        ),
+    ] = None,
+    where: Where = None,
+    form: Form = answers.Form.table,
+    output: Output = None,
+    id_column: IdColumn = None,
+    key: Key = None,
+    l1: L1 = False,
+    threads: Threads = None,
+) -> None:
+    """Find the k most similar items of every query."""
+    arguments.require_writable(form, output)
+    arguments.require_one_reader(queries, where)
+    loaded = mercer.load(index)
+    read = read_items(queries, key=key, id_column=id_column, l1=l1)
+    found = loaded.search(
+        read.X,
+        k,
+        candidates=candidates,
+        where=arguments.read_allowed(loaded, where),
+        n_jobs=threads,
+    )
+    answers.write(found, read.ids, len(loaded), form, output)
+
+
+@_command("within photos.index queries.npy --score 0.9")
+def within(
+    index: IndexPath,
+    queries: QueriesPath,
+    score: Annotated[float, typer.Option(metavar="S", help="The least score (kernel value).")],
+    where: Where = None,
+    form: Form = answers.Form.table,
+    output: Output = None,
+    id_column: IdColumn = None,
+    key: Key = None,
+    l1: L1 = False,
+    threads: Threads = None,
+) -> None:
+    """Find every item that scores at least so much, for every query."""
+    arguments.require_writable(form, output)
+    arguments.require_one_reader(queries, where)
+    loaded = mercer.load(index)
+    read = read_items(queries, key=key, id_column=id_column, l1=l1)
+    found = loaded.within(
+        read.X, score, where=arguments.read_allowed(loaded, where), n_jobs=threads
+    )
+    answers.write(found, read.ids, len(loaded), form, output)
+
+
+# ---- looking
+
+
+@_command("info photos.index", "info photos.index --json")
+def info(index: IndexPath, as_json: Json = False) -> None:
+    """Print what an index is."""
+    answers.print_facts(mercer.load(index).info(), as_json)
+
+
+@_command("verify photos.index")
+def verify(index: IndexPath) -> None:
+    """Compare every file of an index with its checksum.
+
+    The status is 2 if one is damaged.
+    """
+    names = mercer.verify(index)
+    print(f"{index}: ok, {len(names)} files")
+
+
+@_command("evaluate photos.index photos.npy queries.npy -k 10 --l1")
+def evaluate(
+    index: IndexPath,
+    items: ItemsPath,
+    queries: QueriesPath,
+    k: Count = 10,
+    candidates: Annotated[int | None, typer.Option(metavar="N", help="As for search.")] = None,
+    id_column: IdColumn = None,
+    key: Key = None,
+    l1: L1 = False,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Compare an index with brute force: recall, kernel evaluations and speed.
+
+    ITEMS are those of the index, in any order.
+    """
+    arguments.require_one_reader(items, queries)
+    loaded = mercer.load(index)
+    X, Q = (read_items(path, key=key, id_column=id_column, l1=l1).X for path in (items, queries))
+    if X.shape[0] != len(loaded):
+        raise InputError(
+            f"{items}: has {X.shape[0]} items but {index} has {len(loaded)}. The items of the "
+            "index are required."
+        )
+    facts = comparison.compare(loaded, X, Q, k, candidates, threads)
+    answers.print_facts(facts, as_json)
+
+
+@_command("demo", "demo --output report.html --open")
+def demo(
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The page to write; mercer-demo.html by default."),
+    ] = None,
+    open_browser: Annotated[
+        bool, typer.Option("--open", help="Show the page in a browser.")
+    ] = False,
+) -> None:
+    """Search handwritten digits, print a table and write a page with pictures."""
+    demonstration.run(output, open_browser)
+
+
+def call(args: Sequence[str] | None) -> int:
+    """Run a command and return the status it asks for; errors are raised."""
+    status = typer.main.get_command(app).main(args, "mercer", standalone_mode=False)
+    return int(status or 0)

@@ -1,0 +1,68 @@
+"""Run the command line: every expected error is one line, and the status says what happened."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mercer.cli import commands
+from mercer.errors import CertificateWarning, MercerError
+
+__all__ = ["main"]
+
+INTERRUPTED = 130  # the status shells give to Ctrl-C
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and exit: 0 when done, 2 after an error of one line, 130 after Ctrl-C.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        The arguments; those of this process by default.
+    """
+    sys.exit(_status(args))
+
+
+def _status(args: Sequence[str] | None) -> int:
+    try:
+        with warnings.catch_warnings():
+            _show_warnings()
+            status = commands.call(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_output()
+        return 1
+    except commands.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "mercer"
+        return _complain(f"{error.format_message().rstrip('.')}. See {command} --help.")
+    except (MercerError, OSError) as error:
+        return _complain(_describe(error))
+    if status == INTERRUPTED:
+        _complain("interrupted")
+    return status
+
+
+def _complain(text: str) -> int:
+    print(f"mercer: {' '.join(text.split())}", file=sys.stderr)
+    return 2
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _show_warnings() -> None:
+    """Print what a disproof says as one line, without a line of code."""
+    warnings.simplefilter("always", CertificateWarning)
+    warnings.showwarning = lambda message, *_: print(f"mercer: warning: {message}", file=sys.stderr)
+
+
+def _close_output() -> None:
+    """Forget what is left to print: nobody reads it, and Python would complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,229 @@
+"""What every searcher must do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.arrays import Array
+from mercer.errors import InputError
+from mercer.kernels.similarity import unit
+from mercer.search import Candidates, Searcher
+from mercer.search.base import Floats, Mask
+from mercer.testing.subject import Subject, copied, run
+
+__all__ = ["check_searcher"]
+
+SAMPLE = 2000  # vectors looked at
+QUERIES = 20  # of them, used as queries
+
+
+def check_searcher(searcher: Searcher, Z: npt.ArrayLike) -> list[str]:
+    """Check that a searcher keeps its promises on vectors like Z.
+
+    Parameters
+    ----------
+    searcher : Searcher
+        The searcher to check; copies of it are built, it stays as it is.
+    Z : array_like, shape (n, d)
+        At least 8 vectors, as an embedding gives them; the first 2,000 are used.
+
+    Returns
+    -------
+    list of str
+        What was checked, in words.
+
+    Raises
+    ------
+    CheckError
+        Where something does not hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> Z = np.random.default_rng(0).random((50, 5))
+    >>> for line in mercer.testing.check_searcher(mercer.search.BoundScan(), Z)[:2]:
+    ...     print(line)
+    parameters can be read, set and printed
+    `build` returns self, and does not change its input
+    """
+    vectors = np.ascontiguousarray(Z, np.float32)[:SAMPLE]
+    if vectors.ndim != 2 or len(vectors) < 8:
+        raise InputError(f"check_searcher: got shape {vectors.shape}. Pass at least 8 vectors.")
+    return run(_CHECKS, _Searched(searcher, vectors))
+
+
+class _Searched(Subject):
+    """A searcher with some vectors, queries among them, and their inner products."""
+
+    check = "check_searcher"
+
+    def __init__(self, searcher: Searcher, Z: Floats) -> None:
+        super().__init__(searcher)
+        self.Z = Z
+        self.built = copied(searcher).build(Z.copy())
+        self.Q = np.ascontiguousarray(Z[:: max(1, len(Z) // QUERIES)][:QUERIES])
+        double, queries = Z.astype(np.float64), self.Q.astype(np.float64)
+        self.products = queries @ double.T
+        lengths = np.outer(np.linalg.norm(queries, axis=1), np.linalg.norm(double, axis=1))
+        # a sum of d products in any order, in two parts
+        self.slack = (Z.shape[1] + 8) * 1.01 * unit(np.float32) * lengths + 1e-37
+
+    def require_form(self, found: Candidates, n: int, allowed: Mask | None, when: str) -> None:
+        """Raise CheckError where rows or values are not as `Candidates` says."""
+        rows, values = found.rows, found.values
+        if rows.dtype != np.int64 or values.dtype != np.float32 or rows.shape != values.shape:
+            self.fail(f"{when}: rows are {rows.dtype} {rows.shape}, values {values.dtype} "
+                      f"{values.shape}; int64 and float32 of one shape are expected")  # fmt: skip
+        if len(rows) != len(self.Q) or rows.shape[1] > n:
+            self.fail(f"{when}: shape {rows.shape} for {len(self.Q)} queries and n={n}")
+        if rows.size and (rows.min() < -1 or rows.max() >= len(self.Z)):
+            self.fail(f"{when}: rows from {rows.min()} to {rows.max()} of {len(self.Z)}")
+        if ((rows == -1) != np.isneginf(values)).any():
+            self.fail(f"{when}: -1 and minus infinity do not stand together")
+        if (values[:, 1:] > values[:, :-1]).any():
+            self.fail(f"{when}: values do not decrease")
+        self._require_once(rows, when)
+        if allowed is not None and not allowed[rows[rows >= 0]].all():
+            self.fail(f"{when}: a row that is not allowed is named")
+
+    def _require_once(self, rows: Array, when: str) -> None:
+        for row in rows:
+            named = row[row >= 0]
+            if len(np.unique(named)) < len(named):
+                self.fail(f"{when}: a row is named twice")
+
+    def require_best(self, found: Candidates, n: int, allowed: Mask | None, when: str) -> None:
+        """Raise CheckError unless the rows have the largest inner products, ties aside."""
+        open_ = np.ones(len(self.Z), bool) if allowed is None else allowed
+        wanted = min(n, int(open_.sum()))
+        if ((found.rows >= 0).sum(axis=1) != wanted).any():
+            self.fail(f"{when}: fewer than {wanted} rows are named")
+        rows, values = found.rows[:, :wanted], found.values[:, :wanted]
+        self.require_values(rows, values, when)
+        masked = np.where(open_, self.products, -np.inf)
+        best = -np.sort(-masked, axis=1)[:, :wanted]
+        slack = self.slack.max(axis=1, keepdims=True)
+        if (values < best - slack).any():
+            query = int(np.argwhere(values < best - slack)[0, 0])
+            self.fail(f"{when}: a row with a larger inner product is missing for query {query}")
+
+    def require_values(self, rows: Array, values: Array, when: str) -> None:
+        """Raise CheckError unless values are the inner products, up to rounding."""
+        expected, slack = (
+            np.take_along_axis(matrix, np.maximum(rows, 0), 1)
+            for matrix in (self.products, self.slack)
+        )
+        wrong = (np.abs(values - expected) > slack) & (rows >= 0)
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0]
+            self.fail(f"{when}: the value of row {rows[i, j]} is {values[i, j]:.9g}, but its inner "
+                      f"product {expected[i, j]:.9g}")  # fmt: skip
+
+
+def _masks(n: int) -> dict[str, Mask | None]:
+    """Return which rows are allowed, from none to all."""
+    rng = np.random.default_rng(0)
+    return {
+        "no mask": None,
+        "none allowed": np.zeros(n, bool),
+        "one allowed": np.arange(n) == n // 2,
+        "few allowed": rng.random(n) < 0.1,
+        "most allowed": rng.random(n) < 0.9,
+        "all allowed": np.ones(n, bool),
+    }
+
+
+def _parameters(subject: _Searched) -> None:
+    """parameters can be read, set and printed."""
+    subject.require_params()
+    if not isinstance(subject.part.bounded, bool):
+        subject.fail(f"`bounded` is {subject.part.bounded!r}, not True or False")
+
+
+def _building(subject: _Searched) -> None:
+    """`build` returns self, and does not change its input."""
+    new, Z = copied(subject.part), subject.Z.copy()
+    if new.build(Z) is not new:
+        subject.fail("`build` does not return self")
+    new.candidates(Z[:3], 2)
+    if not np.array_equal(Z, subject.Z):
+        subject.fail("the vectors were changed")
+    if len(new) != len(Z):
+        subject.fail(f"len is {len(new)} for {len(Z)} vectors")
+
+
+def _candidates(subject: _Searched) -> None:
+    """candidates are allowed rows, each once, the most promising first."""
+    n_rows = len(subject.Z)
+    for name, allowed in _masks(n_rows).items():
+        for n in (1, 5, n_rows + 3):
+            found = subject.built.candidates(subject.Q, n, allowed)
+            subject.require_form(found, n, allowed, f"{name}, n={n}")
+
+
+def _best(subject: _Searched) -> None:
+    """candidates have the largest inner products, where it is bounded."""
+    if not subject.part.bounded:
+        return
+    for name, allowed in _masks(len(subject.Z)).items():
+        for n in (1, 5, len(subject.Z) + 3):
+            found = subject.built.candidates(subject.Q, n, allowed)
+            subject.require_best(found, n, allowed, f"{name}, n={n}")
+
+
+def _reaching(subject: _Searched) -> None:
+    """`reaching` names every row whose inner product reaches the floor, where it has that."""
+    reach: Any = getattr(subject.built, "reaching", None)
+    if reach is None:
+        return
+    n = len(subject.Z)
+    for share in (0.0, 0.01, 0.5, 1.0):
+        floors = np.quantile(subject.products, 1 - share, axis=1).astype(np.float32)
+        floors = np.full_like(floors, -np.inf) if share == 1 else floors
+        for name, allowed in _masks(n).items():
+            when = f"`reaching`, {name}, a floor that {share:.0%} reach"
+            found = reach(subject.Q, floors, allowed)
+            subject.require_form(found, n, allowed, when)
+            subject.require_values(found.rows, found.values, when)
+            _require_reaching(subject, found, floors, allowed, when)
+
+
+def _require_reaching(
+    subject: _Searched, found: Candidates, floors: Floats, allowed: Mask | None, when: str
+) -> None:
+    named = np.zeros(subject.products.shape, bool)
+    queries, places = np.nonzero(found.rows >= 0)
+    named[queries, found.rows[queries, places]] = True
+    open_ = np.ones(len(subject.Z), bool) if allowed is None else allowed
+    missing = open_ & ~named & (subject.products > floors[:, None] + subject.slack)
+    if missing.any():
+        query, row = np.argwhere(missing)[0]
+        subject.fail(f"{when}: row {row} is missing for query {query}")
+    with np.errstate(invalid="ignore"):
+        wrong = named & (subject.products < floors[:, None] - subject.slack)
+    if wrong.any():
+        query, row = np.argwhere(wrong)[0]
+        subject.fail(f"{when}: row {row} does not reach the floor of query {query}")
+
+
+def _single(subject: _Searched) -> None:
+    """one row is enough."""
+    found = copied(subject.part).build(subject.Z[:1].copy()).candidates(subject.Q, 3)
+    if (found.rows[:, :1] != 0).any() or (found.rows[:, 1:] != -1).any():
+        subject.fail(f"a single row: candidates are {found.rows[0].tolist()}")
+
+
+def _again(subject: _Searched) -> None:
+    """the same question gets the same answer."""
+    one, two = (subject.built.candidates(subject.Q, 5) for _ in range(2))
+    rebuilt = copied(subject.part).build(subject.Z.copy()).candidates(subject.Q, 5)
+    for other in (two, rebuilt):
+        if not np.array_equal(one.rows, other.rows):
+            subject.fail("asked twice, it names other rows")
+
+
+_CHECKS = (_parameters, _building, _candidates, _best, _reaching, _single, _again)
