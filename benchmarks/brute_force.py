@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from measure import compare, my_chi2, sift, table
 
+from benchmarks.measure import compare, my_chi2, table
+from experiments.real_data import sift
 from mercer import evaluate, kernels
 
 
@@ -27,7 +28,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="turns each contender gets")
     options = parser.parse_args()
-    X, Q = sift(options.rows, options.queries)
+    data = sift(options.rows, options.queries, in_order=True)
+    X, Q = data.X, data.Q
     k, threads = options.k, options.threads
     chi2 = kernels.Chi2()
     P, R = chi2.prepare(Q), chi2.prepare(X)

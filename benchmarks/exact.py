@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import mercer
-from benchmarks.measure import compare, sift, table
+from benchmarks.measure import compare, table
+from experiments.real_data import sift
 from mercer import evaluate
 
 
@@ -42,7 +43,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5, help="turns each contender gets")
     options = parser.parse_args()
-    X, Q = sift(options.rows, options.queries)
+    data = sift(options.rows, options.queries, in_order=True)
+    X, Q = data.X, data.Q
     k, threads = options.k, options.threads
     index = mercer.exact(
         "chi2", n_landmarks=options.landmarks, n_components=options.components, seed=0

@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from measure import compare, my_chi2, table
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise
 
+from benchmarks.measure import compare, my_chi2, table
 from mercer import kernels
 
 PEERS = [

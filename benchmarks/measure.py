@@ -1,42 +1,14 @@
-"""What all benchmarks share: the real data, timing by medians, and a table."""
+"""What all benchmarks share: timing by medians, a table, and a user's kernel."""
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mercer
-
-
-def data_folder() -> Path:
-    """Return where the real data is: MERCER_DATA, or shared/data beside the checkout."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("MERCER_DATA", beside))
-    if not folder.is_dir():
-        sys.exit(f"no data in {folder}: set MERCER_DATA to the folder that holds sift/, gist/, ...")
-    return folder
-
-
-def sift(n_rows: int, n_queries: int) -> tuple[Any, Any]:
-    """Return SIFT descriptors as histograms that sum to 1: base rows and queries."""
-    folder = data_folder() / "sift"
-    parts = [np.load(folder / f"sift_base_{i}.npz")["X"] for i in range(3)]
-    base = np.concatenate(parts)[:n_rows]
-    sets = np.load(folder / "sets_query.npz")
-    queries = sets["desc"][sets["sift_query_rows"][:n_queries]]
-    return l1_normalised(base), l1_normalised(queries)
-
-
-def l1_normalised(X: Any) -> Any:
-    """Return rows as float32 that sum to 1."""
-    floats = np.asarray(X, np.float32)
-    return floats / np.maximum(floats.sum(axis=1, keepdims=True), 1e-30)
 
 
 def compare(*calls: Callable[[], Any], rounds: int = 5, at_least: float = 0.3) -> list[float]:

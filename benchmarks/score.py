@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from measure import compare, my_chi2, sift, table
 
+from benchmarks.measure import compare, my_chi2, table
+from experiments.real_data import sift
 from mercer import kernels
 
 
@@ -20,7 +21,8 @@ def main() -> None:
     parser.add_argument("--ids", type=int, default=1000, help="random rows a query")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    X, Q = sift(options.rows, options.queries)
+    data = sift(options.rows, options.queries, in_order=True)
+    X, Q = data.X, data.Q
     rng = np.random.default_rng(0)
     ids = rng.integers(0, len(X), (len(Q), options.ids))
     near = np.sort(ids, axis=1)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from measure import table
+from benchmarks.measure import table
 
 MINE = """
 import mercer

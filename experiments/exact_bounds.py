@@ -1,7 +1,7 @@
 """How many kernel values a proof takes, by three rules, as the embedding grows (E appendix A).
 
 Bounds u(q, x) = z·z + R R of every item come from one embedding; the rules differ in what they do
-with them. Run it with: python experiments/exact_bounds.py --output out
+with them. Run it with: scripts/experiment exact_bounds --output out
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from plots import draw_shares
-from real_data import DATA, DataSet
 
 import mercer
+from experiments.plots import draw_shares
+from experiments.real_data import DATA, DataSet
 from mercer import kernels
 from mercer.index import Index
 

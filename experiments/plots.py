@@ -54,6 +54,8 @@ def draw_shares(rows: Sequence[Any], path: Path) -> None:
             line[0].set_ylabel("median share evaluated")
         for panel in axes[-1]:
             panel.set_xlabel("components E")
+        # room for names below the lowest line
+        axes[0, 0].set_ylim(min(row.share for row in rows) / 5, 1.6)
         figure.supxlabel(_key(rows), fontsize=8, color="#555555")
         figure.savefig(path, metadata={"Date": None, "Creator": None})
         pyplot.close(figure)

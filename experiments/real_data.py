@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
 import sys
 from collections.abc import Callable
@@ -46,15 +48,21 @@ def data_folder() -> Path:
     return folder
 
 
-def sift(n_rows: int, n_queries: int) -> DataSet:
-    """Return SIFT descriptors as histograms that sum to 1, for the χ² kernel."""
+def sift(n_rows: int, n_queries: int, *, in_order: bool = False) -> DataSet:
+    """Return SIFT descriptors as histograms that sum to 1, for the χ² kernel.
+
+    Queries are a random sample, or the first ones, which come from few photos.
+    """
     folder = data_folder() / "sift"
     base = np.load(folder / "sift_base_0.npz")["X"]
     for part in (1, 2):
         if len(base) < n_rows:
             base = np.concatenate([base, np.load(folder / f"sift_base_{part}.npz")["X"]])
     sets = np.load(folder / "sets_query.npz")
-    Q, calibration = _two_samples(sets["desc"][sets["sift_query_rows"]], n_queries)
+    asked = sets["desc"][sets["sift_query_rows"]]
+    Q, calibration = _two_samples(asked, n_queries)
+    if in_order:
+        Q = asked[:n_queries]
     X, Q, calibration = map(l1_normalised, (base[:n_rows], Q, calibration))
     return DataSet("SIFT", kernels.Chi2(), X, Q, calibration)
 
@@ -77,6 +85,29 @@ def bag_of_words(n_rows: int, n_queries: int) -> DataSet:
     return DataSet(
         "bag of words", kernels.Intersection(), words[~is_query][:n_rows], Q, calibration
     )
+
+
+def molecules(n_rows: int, n_queries: int) -> DataSet:
+    """Return Morgan fingerprints of 1,024 bits, radius 2, for Tanimoto's kernel; needs rdkit."""
+    with gzip.open(data_folder() / "molecules" / "hiv.csv.gz", "rt") as file:
+        smiles = [row["smiles"] for row in csv.DictReader(file)]
+    order = np.random.default_rng(SEED).permutation(len(smiles))[: n_rows + 2 * n_queries]
+    bits = np.packbits(_fingerprints([smiles[i] for i in order]), axis=1)
+    asked = bits[: 2 * n_queries]
+    X = bits[2 * n_queries :]
+    return DataSet("molecules", kernels.Tanimoto(), X, asked[:n_queries], asked[n_queries:])
+
+
+def _fingerprints(smiles: list[str]) -> Any:
+    try:
+        from rdkit import Chem, RDLogger
+        from rdkit.Chem import rdFingerprintGenerator
+    except ImportError:
+        sys.exit("molecules need rdkit: pip install mercer[chem]")
+    RDLogger.DisableLog("rdApp.*")  # its remarks on valences are not ours
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=1024)
+    read = (Chem.MolFromSmiles(text) for text in smiles)
+    return np.array([generator.GetFingerprintAsNumPy(one) for one in read if one is not None])
 
 
 DATA: dict[str, Callable[[int, int], DataSet]] = {"sift": sift, "gist": gist, "bow": bag_of_words}

@@ -380,8 +380,9 @@ class Index(Params):
         queries = Queries(P, self.kernel.diag(P, dtype=np.float64), Z)
         step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // parallel.count(n_jobs)))
         ceiling = self.kernel.ceiling if Z.shape[1] <= CEILING_PAYS else None
+        proof = self.embedding.rounding_, ceiling, self._bounded
         return [
-            Ranking(self.kernel, queries[span], parts, k, self.embedding.rounding_, ceiling)
+            Ranking(self.kernel, queries[span], parts, k, *proof)
             for span in parallel.spans(len(P), max(1, step))
         ]
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
-
+from mercer import pictures
 from mercer.arrays import Array
 
-__all__ = ["Case", "Example", "Facts", "page", "png"]
+__all__ = ["Case", "Example", "Facts", "page"]
 
 
 @dataclass(frozen=True)
@@ -114,37 +111,6 @@ def page(facts: Facts, cases: Sequence[Case], examples: Sequence[Example], code:
     return _PAGE.replace("{{style}}", _STYLE).replace("{{body}}", "\n".join(sections))
 
 
-def png(image: Array) -> bytes:
-    """Return a grey picture as a PNG file: 0 is white, the largest value black.
-
-    Parameters
-    ----------
-    image : ndarray, shape (height, width)
-        Values from 0 on.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.report import png
-    >>> png(np.eye(8))[1:4]
-    b'PNG'
-    """
-    height, width = image.shape
-    grey = (255 - 255 * image / max(float(image.max()), 1e-30)).astype(np.uint8)
-    lines = b"".join(b"\0" + row.tobytes() for row in grey)  # 0: no filter
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + _checksum(kind + content)
-
-
-def _checksum(content: bytes) -> bytes:
-    return struct.pack(">I", zlib.crc32(content))
-
-
 # ---- sections
 
 
@@ -228,12 +194,14 @@ def _charts(facts: Facts, cases: Sequence[Case]) -> str:
     longest = max(landmarks + case.share for case in cases)
     fastest = max(1.0, *(case.ratio for case in cases))
     shares = "\n".join(
-        _bar(case.name, f"{landmarks + case.share:.1%}",
+        pictures.bar(case.name, f"{landmarks + case.share:.1%}",
              [("pale", landmarks / longest), ("full", case.share / longest)])
         for case in cases
     )  # fmt: skip
     ratios = "\n".join(
-        _bar(case.name, f"{case.ratio:.1f} ×", [("full", case.ratio / fastest)], 1 / fastest)
+        pictures.bar(
+            case.name, f"{case.ratio:.1f} ×", [("full", case.ratio / fastest)], 1 / fastest
+        )
         for case in cases
     )
     return f"""<section class="charts">
@@ -247,18 +215,6 @@ def _charts(facts: Facts, cases: Sequence[Case]) -> str:
 {ratios}
 </figure>
 </section>"""
-
-
-def _bar(name: str, text: str, parts: list[tuple[str, float]], mark: float | None = None) -> str:
-    fills = "".join(
-        f'<span class="{kind}" style="width:{100 * share:.2f}%"></span>' for kind, share in parts
-    )
-    if mark is not None:
-        fills += f'<span class="mark" style="left:{100 * mark:.2f}%"></span>'
-    return (
-        f'<div class="bar"><span>{escape(name)}</span><span class="track">{fills}</span>'
-        f'<span class="value">{text}</span></div>'
-    )
 
 
 def _examples(facts: Facts, examples: Sequence[Example], code: str) -> str:
@@ -292,7 +248,7 @@ def _example(facts: Facts, example: Example) -> str:
 
 
 def _picture(image: Array, label: int, caption: str) -> str:
-    data = base64.b64encode(png(image)).decode()
+    data = base64.b64encode(pictures.png(image)).decode()
     return (
         f'<figure><img alt="a handwritten {label}" width="64" height="64" '
         f'src="data:image/png;base64,{data}">'
@@ -317,33 +273,8 @@ def _proof(facts: Facts, example: Example) -> str:
 
 
 def _curve(example: Example) -> str:
-    """Draw bounds and scores by rank, with the last score as a line."""
-    m = len(example.values)
-    low = float(example.values.min())
-    high = float(example.bounds[0])
-    width, height, edge = 640, 120, 6
-
-    def place(rank: float, value: float) -> tuple[float, float]:
-        across = edge + (width - 2 * edge) * rank / max(m - 1, 1)
-        return across, edge + (height - 2 * edge) * (high - value) / max(high - low, 1e-12)
-
-    points = " ".join("{:.1f},{:.1f}".format(*place(*pair)) for pair in enumerate(_head(example)))
-    dots = "".join(
-        '<circle cx="{:.1f}" cy="{:.1f}" r="2"/>'.format(*place(rank, value))
-        for rank, value in enumerate(example.values)
-    )
-    level = place(0, float(example.scores[-1]))[1]
-    across = place(example.n_reaching - 0.5, low)[0]
-    return (
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="bounds and scores by rank">'
-        f'<rect class="skipped" x="{across:.1f}" y="0" width="{max(width - across, 0):.1f}" '
-        f'height="{height}"/><polyline points="{points}"/>{dots}'
-        f'<line x1="0" x2="{width}" y1="{level:.1f}" y2="{level:.1f}"/></svg>'
-    )
-
-
-def _head(example: Example) -> list[float]:
-    return [float(bound) for bound in example.bounds[: len(example.values)]]
+    bounds = example.bounds[: len(example.values)]
+    return pictures.curve(bounds, example.values, float(example.scores[-1]), example.n_reaching)
 
 
 _PAGE = """<!DOCTYPE html>

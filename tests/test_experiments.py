@@ -14,17 +14,17 @@ import pytest
 
 from mercer import kernels
 
-FOLDER = Path(__file__).parent.parent / "experiments"
-REAL = Path(os.environ.get("MERCER_DATA", FOLDER.parents[1] / "shared" / "data"))
+ROOT = Path(__file__).parent.parent
+REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module")
 def experiment():
-    """Return the module; its folder is on the path only meanwhile."""
-    sys.path.insert(0, str(FOLDER))
-    yield importlib.import_module("exact_bounds")
-    sys.path.remove(str(FOLDER))
+    """Return the module; the root is on the path only meanwhile."""
+    sys.path.insert(0, str(ROOT))
+    yield importlib.import_module("experiments.exact_bounds")
+    sys.path.remove(str(ROOT))
 
 
 @pytest.fixture(scope="module")

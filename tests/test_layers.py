@@ -20,7 +20,7 @@ LAYERS = [
     ["manifest", "store", "stored_items", "state"],
     ["index"],
     ["methods", "evaluate", "testing", "saved"],
-    ["files", "report", "demo", "cli", "__main__"],
+    ["files", "pictures", "report", "demo", "cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 OPTIONAL = {"sklearn", "faiss", "typer", "cv2", "fastapi", "rdkit", "matplotlib"}

@@ -176,6 +176,12 @@ def test_precomputed_is_stored_once(tmp_path):
     assert mercer.load(tmp_path).embedding.serves(kernel)
 
 
+def test_items_that_two_kernels_share_are_stored_once(tmp_path):
+    small_index(kernels.Chi2() + kernels.JensenShannon()).save(tmp_path)
+    left, right = mercer.load(tmp_path).segments_.members[0].items.parts
+    assert left.parts[0] is right.parts[0]
+
+
 ITEMS = {
     "strings": ["", "ü", "\ud800", "a" * 99],
     "numbers": [1, 2.5, True, 2**70],

@@ -17,6 +17,7 @@ from mercer.search.heads import Head, choose
 
 __all__ = ["BoundScan"]
 
+EPSILON = np.finfo(np.float32).eps
 TILE_ROWS = 512  # bounded at a time: with 512 queries one megabyte
 DENSE = 1 / 8  # of a tile that reaches its floors: from here on whole products are cheaper
 FEW = 1 / 4  # of the rows allowed: from here down they are copied out
@@ -62,13 +63,19 @@ class BoundScan(Searcher):
     def build(self, Z: Floats) -> Self:
         """Take the vectors of all rows, the residual in the last column, and return self."""
         self.vectors_ = np.ascontiguousarray(Z)
-        self.__dict__.pop("_head", None)
+        for name in ("_head", "_longest"):
+            self.__dict__.pop(name, None)
         return self
 
     @cached_property
     def _head(self) -> Head | None:
         """The first bound; not stored, since it depends on the machine."""
         return choose(self.vectors_, self.n_head)
+
+    @cached_property
+    def _longest(self) -> float:
+        """The norm of the longest vector."""
+        return float(np.sqrt(np.einsum("ij,ij->i", self.vectors_, self.vectors_).max(initial=0)))
 
     def __len__(self) -> int:
         return len(self.vectors_)
@@ -83,8 +90,10 @@ class BoundScan(Searcher):
         view = self._view(allowed)
         n = min(n, len(view))
         some = view.sampled(Zq, n, 1.0).values
-        # the n-th largest of some bounds is not above the n-th largest of all
+        # the n-th largest of some bounds is not above the n-th largest of all, up to rounding:
+        # both are sums of the same products, but in another order
         floors = some[:, n - 1] if some.shape[1] >= n > 0 else np.full(len(Zq), -np.inf)
+        floors = floors - 2 * Zq.shape[1] * EPSILON * np.linalg.norm(Zq, axis=1) * self._longest
         found = view.reaching(Zq, floors)
         return Candidates(found.rows[:, :n], found.values[:, :n])
 

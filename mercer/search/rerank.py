@@ -86,14 +86,17 @@ class Ranking:
         What rounding may move an inner product of vectors by, as `Embedding.rounding_`.
     ceiling : Kernel, optional
         A kernel that is never below; where it is too low, an item needs no evaluation.
+    bounded : bool
+        Whether the vectors are such that their inner products bound this kernel.
     """
 
     def __init__(
         self, kernel: Kernel, queries: Queries, parts: list[Part], k: int,
-        rounding: float = 0.0, ceiling: Kernel | None = None,
+        rounding: float = 0.0, ceiling: Kernel | None = None, bounded: bool = True,
     ) -> None:  # fmt: skip
         self.kernel, self.queries, self.parts, self.k = kernel, queries, parts, k
         self.rounding, self.ceiling = rounding, ceiling
+        self.bounded = bounded and all(part.searcher.bounded for part in parts)
         n = len(queries)
         self.ids, self.scores = topk.empty(n, k + SPARE)
         self.evaluations = np.zeros(n, np.int64)
@@ -131,10 +134,9 @@ class Ranking:
         kept, following = _best_of(found, n)
         for part, some in zip(self.parts, kept, strict=True):
             self._descend(part, some)
-        bounded = all(part.searcher.bounded for part in self.parts)
         error = np.max([self.error(part) for part in self.parts], axis=0)
         everything = sum(part.n_allowed for part in self.parts) <= n
-        self.proven[:] = everything | (bounded & (following < self._threshold() - error))
+        self.proven[:] = everything | (self.bounded & (following < self._threshold() - error))
 
     def search_above(self, score: float) -> list[tuple[Ids, Array]]:
         """Return, for each query, every row that scores at least so much, best first."""
@@ -161,7 +163,7 @@ class Ranking:
         Rows that are `known`, increasing for each query, were scored before.
         """
         error = self.error(part)
-        bounded = part.searcher.bounded
+        bounded = self.bounded
         for start in range(0, found.rows.shape[1], ROUND):
             rows = found.rows[:, start : start + ROUND]
             values = found.values[:, start : start + ROUND]

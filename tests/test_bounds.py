@@ -1,0 +1,132 @@
+"""BoundScan against NumPy: candidates, seeds, and every row that reaches a floor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from zoo import VECTORS
+
+from mercer.embeddings import KernelPCA
+from mercer.errors import InputError
+from mercer.search import BoundScan
+from mercer.testing import check_searcher
+
+rng = np.random.default_rng(0)
+
+
+def vectors(n, d, seed=0):
+    """Return vectors as an embedding gives them: energies fall, the residual is last."""
+    Z = np.random.default_rng(seed).normal(size=(n, d)) * np.linspace(2, 0.1, d)
+    Z[:, -1] = np.abs(Z[:, -1])
+    Z[: n // 10] = Z[n // 2 : n // 2 + n // 10]  # some twice
+    return Z.astype(np.float32)
+
+
+SHAPES = [(5000, 16), (3000, 65), (3000, 129), (700, 100), (50, 8), (40, 2), (30, 1)]
+
+
+@pytest.mark.parametrize("n, d", SHAPES)
+@pytest.mark.parametrize("n_head", [None, 1, 16])
+def test_contract(n, d, n_head):
+    if n < 30 or (n_head is not None and d > 100):
+        n = min(n, 600)
+    check_searcher(BoundScan(n_head=n_head), vectors(n, d)[:1200])
+
+
+def test_contract_of_real_vectors():
+    Z = KernelPCA("rbf", 70, n_landmarks=70, residual=True).fit_transform(VECTORS)
+    check_searcher(BoundScan(), Z)
+
+
+@pytest.mark.parametrize("n, d", [(5000, 16), (3000, 100)])
+@pytest.mark.parametrize("share", [None, 0.01, 0.24, 0.26, 0.99])
+def test_candidates_are_the_sorted_products(n, d, share):
+    Z = vectors(n, d)
+    Q = vectors(40, d, seed=1)
+    allowed = None if share is None else rng.random(n) < share
+    found = BoundScan().build(Z).candidates(Q, 20, allowed)
+    U = Q.astype(np.float64) @ Z.T.astype(np.float64)
+    if allowed is not None:
+        U[:, ~allowed] = -np.inf
+    _, values = reference.best(U, 20)
+    np.testing.assert_allclose(found.values, values, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(np.take_along_axis(U, found.rows, 1), values, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("d", [16, 100])
+@pytest.mark.parametrize("share", [0.0002, 0.01, 0.5])
+@pytest.mark.parametrize("relaxed", [1.0, 0.5, 0.0])
+def test_reaching_is_a_comparison(d, share, relaxed):
+    """Sparse and dense tiles, whole and relaxed bounds."""
+    Z, Q = vectors(3000, d), vectors(50, d, seed=1)
+    scaled = Q.astype(np.float64)
+    scaled[:, -1] *= relaxed
+    U = scaled @ Z.T.astype(np.float64)
+    floors = np.quantile(U, 1 - share, axis=1).astype(np.float32)
+    found = BoundScan().build(Z).reaching(Q, floors, relaxed=relaxed)
+    slack = 1e-4
+    for query in range(50):
+        rows = found.rows[query][found.rows[query] >= 0]
+        assert set(np.flatnonzero(U[query] > floors[query] + slack)) <= set(rows)
+        assert (U[query, rows] >= floors[query] - slack).all()
+        values = found.values[query][: len(rows)]
+        np.testing.assert_allclose(values, U[query, rows], rtol=1e-5, atol=slack)
+        assert (np.diff(values) <= 0).all()
+
+
+def test_floors_differ_by_query():
+    Z = vectors(1000, 80)
+    U = Z[:3] @ Z.T
+    floors = np.array([-np.inf, np.inf, np.sort(U[2])[-10]], np.float32)
+    found = BoundScan().build(Z).reaching(Z[:3], floors)
+    counts = (found.rows >= 0).sum(axis=1)
+    assert counts[0] == 1000
+    assert counts[1] == 0
+    assert 9 <= counts[2] <= 11
+    assert found.rows.shape == (3, 1000)
+
+
+@pytest.mark.parametrize("d", [16, 100])
+@pytest.mark.parametrize("share", [None, 0.1, 0.9])
+def test_seeds_rank_by_half_the_residual(d, share):
+    Z, Q = vectors(2000, d), vectors(30, d, seed=1)
+    allowed = None if share is None else rng.random(2000) < share
+    found = BoundScan().build(Z).seeds(Q, 10, allowed)
+    halved = Q.copy()
+    halved[:, -1] /= 2
+    V = halved.astype(np.float64) @ Z.T.astype(np.float64)
+    named = np.take_along_axis(V, found.rows, 1)
+    np.testing.assert_allclose(found.values, named, rtol=1e-5, atol=1e-4)
+    assert allowed is None or allowed[found.rows].all()
+    if allowed is not None:
+        V[:, ~allowed] = -np.inf
+    best = -np.sort(-V, axis=1)[:, :10]
+    # a guess: but most of the best by this measure are among them
+    assert (named >= best[:, -1:] - 1e-4).mean() > 0.7
+
+
+def test_seeds_look_at_a_part_of_many_rows():
+    Z = vectors(70_000, 8)
+    found = BoundScan().build(Z).seeds(Z[:4], 5)
+    assert found.rows.shape == (4, 5)
+    assert (found.rows >= 0).all()
+    assert {row // 512 % 4 for row in found.rows.ravel().tolist()} == {0}  # every fourth tile
+
+
+def test_vectors_are_kept_and_rebuilding_forgets():
+    Z = vectors(300, 80)
+    scan = BoundScan().build(Z)
+    first = scan.candidates(Z[:5], 3)
+    scan.build(Z[::-1].copy())
+    second = scan.candidates(Z[:5], 3)
+    np.testing.assert_array_equal(first.values, second.values)
+    assert len(scan) == 300
+    np.testing.assert_array_equal(scan.residuals, Z[::-1, -1])
+
+
+def test_bad_parameters():
+    with pytest.raises(InputError, match="BoundScan: n_head is 0"):
+        BoundScan(n_head=0)
+    with pytest.raises(InputError, match="no parameter 'head'"):
+        BoundScan().set_params(head=3)

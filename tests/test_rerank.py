@@ -1,0 +1,150 @@
+"""Re-ranking: no evaluation too many, and a proof only where there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from hostile import near_ties
+
+import mercer
+from mercer import index as index_module
+from mercer import kernels
+from mercer.search import BoundScan
+from mercer.search.rerank import ROUND, Part, Queries, Ranking
+
+rng = np.random.default_rng(0)
+CHI2 = kernels.Chi2()
+HISTOGRAMS = rng.dirichlet(np.full(16, 0.5), 3000).astype(np.float32)
+Q = rng.dirichlet(np.full(16, 0.5), 60).astype(np.float32)
+
+
+def ranked(kernel, X, Q, k, n_components=16, parts=1, ceiling=None):
+    """Return a ranking over some parts, and the embedding."""
+    pca = mercer.embeddings.KernelPCA(kernel, n_components, n_landmarks=150, residual=True)
+    P, Pq = kernel.prepare(X), kernel.prepare(Q)
+    pca.fit(P)
+    cuts = np.array_split(np.arange(len(X)), parts)
+    found = [
+        Part(P.take(rows), kernel.diag(P.take(rows), dtype=np.float64),
+             BoundScan().build(pca.transform(P.take(rows))), int(rows[0]))
+        for rows in cuts
+    ]  # fmt: skip
+    queries = Queries(Pq, kernel.diag(Pq, dtype=np.float64), pca.transform(Pq))
+    return Ranking(kernel, queries, found, k, pca.rounding_, ceiling), pca
+
+
+@pytest.mark.parametrize("kernel", [CHI2, kernels.RBF(gamma=4.0)], ids=repr)
+@pytest.mark.parametrize("k", [1, 10])
+@pytest.mark.parametrize("n_components", [16, 70])
+@pytest.mark.parametrize("parts", [1, 4])
+def test_no_more_evaluations_than_the_bounds_need(kernel, k, n_components, parts):
+    """PROOFS B20: rows whose bound reaches the k-th score, the seeds, and the last round."""
+    ranking, pca = ranked(kernel, HISTOGRAMS, Q, k, n_components, parts)
+    ranking.search_all()
+    Z, Zq = pca.transform(HISTOGRAMS), pca.transform(Q)
+    K = kernel(Q, HISTOGRAMS, dtype=np.float64)
+    U = Zq.astype(np.float64) @ Z.T.astype(np.float64)
+    error = np.max([ranking.error(part) for part in ranking.parts], axis=0)
+    least = reference.needed(U + 1e-6, K, k, 2 * error)
+    assert (ranking.evaluations <= least + k + parts * ROUND).all()
+    assert ranking.evaluations.mean() <= least.mean() + k + ROUND
+    assert (ranking.evaluations >= reference.needed(U - 1e-5, K, k, -error)).all()
+    assert ranking.proven.all()
+    rows, scores, _, tolerance = ranking.settle()
+    _, best = reference.best(K, k)
+    assert (np.abs(scores - best) <= tolerance[:, None]).all()
+    assert (np.take_along_axis(K, rows, 1) >= best - tolerance[:, None]).all()
+
+
+def test_a_bound_that_floats_reach_is_at_most_that_many():
+    """With one query at a time nothing is shared: seeds and rows that reach, no more."""
+    ranking, pca = ranked(CHI2, HISTOGRAMS, Q[:1], 5)
+    ranking.search_all()
+    U = pca.transform(Q[:1]) @ pca.transform(HISTOGRAMS).T
+    seeds = ranking.parts[0].searcher.seeds(pca.transform(Q[:1]), 5)
+    K = CHI2(Q[:1], HISTOGRAMS)
+    threshold = np.sort(K[0, seeds.rows[0]])[0] - ranking.error(ranking.parts[0])[0]
+    assert ranking.evaluations[0] <= (U[0] >= threshold - 1e-6).sum() + 5
+
+
+@pytest.mark.parametrize(
+    "kernel", [CHI2, kernels.Intersection(), kernels.JensenShannon()], ids=repr
+)
+def test_ceilings_save_evaluations_and_change_nothing(kernel):
+    with_ceiling, _ = ranked(kernel, HISTOGRAMS, Q, 5, 8, ceiling=kernel.ceiling)
+    without, _ = ranked(kernel, HISTOGRAMS, Q, 5, 8)
+    for ranking in (with_ceiling, without):
+        ranking.search_all()
+    np.testing.assert_array_equal(with_ceiling.settle()[0], without.settle()[0])
+    assert with_ceiling.evaluations.sum() <= without.evaluations.sum()
+    ceilings = kernel.ceiling(Q, HISTOGRAMS, dtype=np.float64)
+    assert (ceilings >= kernel(Q, HISTOGRAMS, dtype=np.float64) - 1e-12).all()
+
+
+@pytest.mark.parametrize("n", [1, 3, 20, 200, 3000])
+@pytest.mark.parametrize("parts", [1, 5])
+def test_some_candidates_are_proven_only_where_they_suffice(n, parts):
+    ranking, _ = ranked(CHI2, HISTOGRAMS, Q, 3, 70, parts)
+    ranking.search_some(n)
+    assert (ranking.evaluations <= n).all()
+    _, best = reference.best(CHI2(Q, HISTOGRAMS, dtype=np.float64), 3)
+    rows, scores, _, tolerance = ranking.settle()
+    right = (scores >= best - tolerance[:, None]).all(axis=1)
+    assert right[ranking.proven].all()
+    assert n < 3000 or ranking.proven.all()
+    if n < 3:
+        assert not ranking.proven.any()
+        assert (rows[:, n:] == -1).all()
+
+
+def test_one_query_at_a_time_is_not_proven_by_accident():
+    """Candidates cut off by rounding would look as if there were no others."""
+    ranking, pca = ranked(CHI2, HISTOGRAMS[:400], Q, 1)
+    K = CHI2(Q, HISTOGRAMS[:400], dtype=np.float64)
+    for query in range(len(Q)):
+        one = Ranking(CHI2, ranking.queries[query : query + 1], ranking.parts, 1, pca.rounding_)
+        one.search_some(2)
+        best = one.settle()[1][0, 0]
+        assert not one.proven[0] or best >= K[query].max() - 1e-6
+
+
+@pytest.mark.parametrize("score", [0.99, 0.8, 0.5, 0.0, -1.0])
+def test_all_above_a_score(score):
+    ranking, _ = ranked(CHI2, HISTOGRAMS[:500], Q[:9], 1, 16, 3)
+    K = CHI2(Q[:9], HISTOGRAMS[:500], dtype=np.float64)
+    for query, (rows, scores) in enumerate(ranking.search_above(score)):
+        assert set(rows.tolist()) == set(np.flatnonzero(K[query] >= score).tolist())
+        np.testing.assert_allclose(scores, K[query, rows], rtol=1e-12)
+        assert (np.diff(scores) <= 0).all()
+
+
+def test_nothing_to_search():
+    ranking = ranked(CHI2, HISTOGRAMS[:50], Q, 2)[0]
+    empty = Ranking(CHI2, ranking.queries, [], 1)
+    empty.search_all()
+    empty.search_some(5)
+    assert [len(rows) for rows, _ in empty.search_above(0.1)] == [0] * 60
+    assert not empty.evaluations.any()
+
+
+def test_double_precision_settles_near_ties():
+    X = near_ties(400, 16, 4)
+    ranking, _ = ranked(CHI2, X, X[:40], 3)
+    ranking.search_all()
+    rows, scores, _, _ = ranking.settle()
+    K = CHI2(X[:40], X, dtype=np.float64)
+    np.testing.assert_array_equal(scores, np.take_along_axis(K, rows, 1))
+    expected, _ = reference.best(K, 3)
+    assert (np.take_along_axis(K, rows, 1) == np.take_along_axis(K, expected, 1)).mean() > 0.99
+
+
+def test_many_queries_are_cut_into_blocks(monkeypatch):
+    index = mercer.exact("chi2", n_landmarks=40, n_components=12).fit(HISTOGRAMS[:300])
+    index.add(HISTOGRAMS[:300])
+    whole = index.search(Q, 4)
+    monkeypatch.setattr(index_module, "QUERIES", 7)
+    for n_jobs in (1, 2):
+        cut = index.search(Q, 4, n_jobs=n_jobs)
+        np.testing.assert_array_equal(cut.ids, whole.ids)
+        np.testing.assert_array_equal(cut.scores, whole.scores)
