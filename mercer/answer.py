@@ -1,15 +1,43 @@
-"""From a ranking to `Matches`."""
+"""From queries to rankings, and from rankings to `Matches`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from mercer import parallel
 from mercer.arrays import Array
+from mercer.embeddings import Embedding
+from mercer.kernels import Kernel
 from mercer.matches import Matches
-from mercer.search.rerank import Ranking
+from mercer.search.rerank import SPARE, Part, Queries, Ranking
 from mercer.segments import Segments
 
-__all__ = ["best", "listed"]
+__all__ = ["best", "certified", "listed", "rankings"]
+
+QUERIES = 512  # answered together: more would not fit in the cache with their bounds
+KEPT = 1 << 22  # items kept for the queries of one task, at most
+CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
+
+
+def rankings(
+    kernel: Kernel, embedding: Embedding, Q: Any, parts: list[Part], k: int, bounded: bool,
+    where: str, n_jobs: int | None,
+) -> list[Ranking]:  # fmt: skip
+    """Prepare and embed queries, and return one empty ranking for every block of them."""
+    P = kernel.prepare(Q, where=where)
+    for part in parts[:1]:
+        kernel._require_alike(P, part.items, ("the queries", "the items"))
+    Z = embedding.transform(P, n_jobs=n_jobs, show_progress=False)
+    queries = Queries(P, kernel.diag(P, dtype=np.float64), Z)
+    step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // parallel.count(n_jobs)))
+    ceiling = kernel.ceiling if Z.shape[1] <= CEILING_PAYS else None
+    return [
+        Ranking(kernel, queries[span], parts, k, embedding.rounding_, ceiling, bounded)
+        for span in parallel.spans(len(P), max(1, step))
+    ]
 
 
 def best(ranking: Ranking, k: int, segments: Segments, n_landmarks: int) -> Matches:
@@ -42,6 +70,14 @@ def listed(
     distances = np.sqrt(np.maximum(squares, 0))
     return _matches(ranking, slice(query, query + 1), segments.names(rows[None]), scores[None],
                     distances[None], np.full(1, error), n_landmarks)  # fmt: skip
+
+
+def certified(found: list[Matches], holds: bool, probability: float = 0.0) -> Matches:
+    """Join blocks of queries; nothing is exact, nor probable, unless the kernel's claims hold."""
+    whole = Matches.concatenate(found)
+    exact = whole.exact & holds
+    stated = np.maximum(exact, probability * holds).astype(np.float32)
+    return replace(whole, exact=exact, probability=stated)
 
 
 def _matches(

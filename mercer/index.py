@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, Self
 
-import numpy as np
-
-from mercer import answer, calibration, kernels, parallel, state, store
+from mercer import answer, calibration, kernels, parallel, store
 from mercer.arrays import Array
+from mercer.building import Builder
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError, NotFittedError
-from mercer.kernels import Kernel, Prepared
+from mercer.kernels import Kernel
 from mercer.matches import Matches
 from mercer.params import Params, check_count, check_number
 from mercer.search import Searcher
-from mercer.search.rerank import SPARE, Part, Queries, Ranking
-from mercer.segment import Segment
+from mercer.search.rerank import Part, Ranking
 from mercer.segments import Segments
 
 __all__ = ["Index"]
-
-QUERIES = 512  # answered together: more would not fit in the cache with their bounds
-CEILING_PAYS = 96  # dimensions: with more, the ceiling of a kernel saves no evaluation
-KEPT = 1 << 22  # items kept for the queries of one task, at most
-SMALL = 4096  # segments with fewer rows are joined with the one added after them
 
 
 class Index(Params):
@@ -62,6 +54,11 @@ class Index(Params):
         self.kernel = kernels.get(kernel)
         self.embedding = embedding
         self.searcher = searcher
+        if not embedding.serves(self.kernel):
+            raise InputError(
+                f"Index: {embedding!r} does not embed items for {self.kernel!r}. Give both the "
+                "same kernel."
+            )
         self.segments_ = Segments()
         self.disproof_: str | None = None
         self._forget_calibration()
@@ -105,8 +102,10 @@ class Index(Params):
         self._require_fitted("add")
         P = self.kernel.prepare(X, where="Index.add")
         names = self.segments_.new_ids(ids, len(P), "Index.add")
-        self.segments_ = self.segments_.with_last(self._built(P, names, n_jobs, show_progress))
-        self._join_small(n_jobs)
+        self.segments_ = self.segments_.with_last(
+            self._builder.build(P, names, n_jobs, show_progress)
+        )
+        self.segments_ = self._builder.join_small(self.segments_, n_jobs)
         self._forget_calibration()
         return self
 
@@ -126,7 +125,7 @@ class Index(Params):
         """Rebuild all items as one segment, without those that were removed; return self."""
         old = self.segments_.members
         if len(old) > 1 or any(segment.removed.any() for segment in old):
-            self.segments_ = Segments((self._joined(old, n_jobs, show_progress),))
+            self.segments_ = Segments((self._builder.join(old, n_jobs, show_progress),))
         return self
 
     # ---- searching
@@ -178,7 +177,8 @@ class Index(Params):
 
         tasks = self._rankings(Q, parts, kept, "Index.search", n_jobs)
         found = self._run(rank, tasks, n_jobs, show_progress)
-        return self._certified(found, self.probability_ if relaxed else None)
+        probability = self.probability_ if relaxed else 0.0
+        return answer.certified(found, self.disproof_ is None, probability or 0.0)
 
     def within(
         self, Q: Any, score: float, *, where: Any = None, n_jobs: int | None = None,
@@ -231,7 +231,8 @@ class Index(Params):
 
         tasks = self._rankings(Q, parts, 1, "Index.within", n_jobs)
         found = self._run(collect, tasks, n_jobs, show_progress)
-        return [self._certified([one]) for block in found for one in block]
+        holds = self.disproof_ is None
+        return [answer.certified([one], holds) for block in found for one in block]
 
     def calibrate(self, Q: Any, probability: float = 0.95, *, n_jobs: int | None = None) -> Self:
         """Learn, from queries like those to come, how far the bounds may be relaxed.
@@ -254,7 +255,7 @@ class Index(Params):
             raise InputError("Index.calibrate: needs an index made by mercer.exact, with items.")
         P = self.kernel.prepare(Q, where="Index.calibrate")
         nearest = self.search(P, 1, n_jobs=n_jobs)
-        items = self._items(nearest.ids[:, 0])
+        items = self.segments_.items(nearest.ids[:, 0])
         cosines = calibration.residual_cosines(
             nearest.scores[:, 0],
             self.embedding.transform(P, n_jobs=n_jobs),
@@ -323,7 +324,7 @@ class Index(Params):
         3
         """
         facts = {name: vars(self)[name] for name in ("disproof_", "relaxation_", "probability_")}
-        tree = state.pack(self.kernel, self.embedding, self.searcher, self.segments_, facts)
+        tree = store.pack(self.kernel, self.embedding, self.searcher, self.segments_, facts)
         store.write(path, tree)
 
     # ---- steps
@@ -345,46 +346,16 @@ class Index(Params):
             and self.embedding.serves(self.kernel)
         )
 
-    def _built(
-        self, P: Prepared, ids: Array, n_jobs: int | None, show_progress: bool | None
-    ) -> Segment:
-        Z = self.embedding.transform(P, n_jobs=n_jobs, show_progress=show_progress)
-        searcher = type(self.searcher)(**self.searcher.get_params(deep=False)).build(Z)
-        own = self.kernel.diag(P, dtype=np.float64)
-        return Segment(P, own, searcher, ids, np.zeros(len(ids), bool))
-
-    def _joined(
-        self, segments: Sequence[Segment], n_jobs: int | None, show_progress: bool | None = None
-    ) -> Segment:
-        P = Prepared.join([segment.live_items() for segment in segments])
-        ids = np.concatenate([segment.live_ids for segment in segments])
-        return self._built(P, ids, n_jobs, show_progress)
-
-    def _join_small(self, n_jobs: int | None) -> None:
-        """Join the last segments while they are small, so that single additions do not pile up."""
-        while len(self.segments_.members) > 1:
-            before, last = self.segments_.members[-2:]
-            if len(before) > SMALL or len(before) > 2 * len(last):
-                return
-            joined = self._joined([before, last], n_jobs, show_progress=False)
-            self.segments_ = self.segments_.with_last(joined, instead_of=2)
+    @property
+    def _builder(self) -> Builder:
+        return Builder(self.kernel, self.embedding, self.searcher)
 
     def _rankings(
         self, Q: Any, parts: list[Part], k: int, where: str, n_jobs: int | None
     ) -> list[Ranking]:
-        """Return one ranking for every block of queries."""
-        P = self.kernel.prepare(Q, where=where)
-        for part in parts[:1]:
-            self.kernel._require_alike(P, part.items, ("the queries", "the items"))
-        Z = self.embedding.transform(P, n_jobs=n_jobs, show_progress=False)
-        queries = Queries(P, self.kernel.diag(P, dtype=np.float64), Z)
-        step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // parallel.count(n_jobs)))
-        ceiling = self.kernel.ceiling if Z.shape[1] <= CEILING_PAYS else None
-        proof = self.embedding.rounding_, ceiling, self._bounded
-        return [
-            Ranking(self.kernel, queries[span], parts, k, *proof)
-            for span in parallel.spans(len(P), max(1, step))
-        ]
+        return answer.rankings(
+            self.kernel, self.embedding, Q, parts, k, self._bounded, where, n_jobs
+        )
 
     def _run(
         self, function: Callable[[Ranking], Any], tasks: list[Ranking], n_jobs: int | None,
@@ -399,15 +370,6 @@ class Index(Params):
             self.disproof_ = self.disproof_ or disproofs[0]
             warnings.warn(f"{disproofs[0]}. {_DISPROVED}", CertificateWarning, stacklevel=3)
         return found
-
-    def _certified(self, found: list[Matches], probability: float | None = None) -> Matches:
-        """Join blocks of queries; after a disproof nothing is exact."""
-        whole = Matches.concatenate(found)
-        exact = whole.exact & (self.disproof_ is None)
-        stated = exact.astype(np.float32)
-        if probability is not None and self.disproof_ is None:
-            stated = np.maximum(stated, np.float32(probability))
-        return replace(whole, exact=exact, probability=stated)
 
     # ---- relaxing
 
@@ -428,17 +390,6 @@ class Index(Params):
                 "candidates as it takes. Leave out `candidates` and `where`, or `relaxed`."
             )
         return self.relaxation_
-
-    def _items(self, ids: Array) -> Prepared:
-        """Return the items with these ids, in this order."""
-        members = self.segments_.members
-        names = ids.astype(str) if self.segments_.id_type == "str" else ids
-        places = [segment.find(names) for segment in members]
-        found = Prepared.join(
-            [s.items.take(r[r >= 0]) for s, r in zip(members, places, strict=True)]
-        )
-        order = np.concatenate([np.flatnonzero(rows >= 0) for rows in places])
-        return found.take(np.argsort(order))
 
 
 _DISPROVED = (

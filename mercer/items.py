@@ -112,7 +112,7 @@ def rows_of(X: Any, where: str = "items") -> Any:
         X = X.tocsr()
     if length(X) == 0:
         raise place.error("there are no items. Pass at least one.")
-    return list(X) if isinstance(X, tuple) else X
+    return list(X) if isinstance(X, (tuple, range)) else X
 
 
 def length(X: Any) -> int:

@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 import mercer  # for its version, which is known only when all of it is imported
-from mercer import state, store
+from mercer import store
 from mercer.errors import KernelError, StoreError
 from mercer.index import Index
+from mercer.store import state
 
 __all__ = ["load"]
 

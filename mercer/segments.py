@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import InputError
+from mercer.kernels import Prepared
 from mercer.search.base import Mask
 from mercer.search.rerank import Part
 from mercer.segment import Segment, as_ids
@@ -47,6 +48,14 @@ class Segments:
             named = named.astype(object)
         named[rows < 0] = None if self.id_type == "str" else -1
         return named
+
+    def items(self, ids: Array) -> Prepared:
+        """Return the items with these ids, in this order; all must be there."""
+        names = ids.astype(str) if self.id_type == "str" else ids
+        places = [segment.find(names) for segment in self.members]
+        found = [s.items.take(r[r >= 0]) for s, r in zip(self.members, places, strict=True)]
+        order = np.concatenate([np.flatnonzero(rows >= 0) for rows in places])
+        return Prepared.join(found).take(np.argsort(order))
 
     # ---- changes
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import mercer
 from mercer import kernels
-from mercer.manifest import FORMAT
+from mercer.store.manifest import FORMAT
 
 FOLDER = Path(__file__).parent / "golden" / f"format-{FORMAT}"
 QUERIES = 3

@@ -10,12 +10,15 @@ import scipy.sparse
 
 import mercer
 from mercer import Ragged, evaluate, items, kernels
-from mercer.errors import InputError, KernelError, MercerError
+from mercer.embeddings import KernelPCA
+from mercer.errors import InputError, KernelError, MercerError, NotFittedError
+from mercer.search import BoundScan
 
 chi2, linear, rbf = kernels.Chi2(), kernels.Linear(), kernels.RBF(gamma=1.0)
 X = np.ones((4, 3), np.float32)
 NAN = X.copy()
 NAN[2, 1] = np.nan
+INDEX = mercer.exact(chi2).fit(X).add(X)
 
 BAD_CALLS = {
     # items
@@ -83,6 +86,43 @@ BAD_CALLS = {
     "other queries": (lambda: evaluate.ground_truth("chi2", X, X[:, :2], 1), "Chi2: the queries: 2 features, but the items: 3."),
     "scores of other kernels": (lambda: evaluate.recall(evaluate.ground_truth("chi2", X, X, 1), evaluate.ground_truth("linear", X, X, 1)), "recall: found has scores of Chi2() but the truth those of Linear(). Pass found.ids to compare the items alone."),
     "words as ids": (lambda: evaluate.recall([["a"]] * 4, evaluate.ground_truth("chi2", X, X, 1)), "recall: found has shape (4, 1) and type <U1"),
+    # embeddings and searchers
+    "no components": (lambda: KernelPCA("chi2", 0), "KernelPCA: n_components is 0. Pass an integer of at least 1."),
+    "landmarks of real numbers": (lambda: KernelPCA("chi2", n_landmarks=2.5), "KernelPCA: n_landmarks is 2.5. Pass an integer of at least 1."),
+    "a seed below 0": (lambda: KernelPCA("chi2", seed=-1), "KernelPCA: seed is -1. Pass an integer of at least 0."),
+    "an unknown way": (lambda: mercer.exact("chi2", landmarks="best"), "KernelPCA: landmarks is 'best'. Ways are: random, kmeans++, farthest."),
+    "an unknown kernel": (lambda: mercer.exact("chi3"), "no kernel is called 'chi3'. Did you mean 'chi2'?"),
+    "no items to fit": (lambda: KernelPCA("chi2").fit([]), "KernelPCA.fit: there are no items. Pass at least one."),
+    "NaN to fit": (lambda: KernelPCA("chi2").fit(NAN), "KernelPCA.fit: 1 of 4 items contain NaN (first: row 2)."),
+    "another embedding's width": (lambda: KernelPCA("chi2").fit(X).transform(X[:, :2]), "Chi2: the items: 2 features, but the landmarks: 3."),
+    "not PSD": (lambda: mercer.exact(kernels.from_function(lambda x, y: -abs(float(x[0] - y[0])), psd=True)).fit([[0.0], [1.0], [3.0]]), "the kernel is not positive semi-definite, so no certificate holds. Use mercer.evaluate.ground_truth, which needs none."),
+    "PSD not declared": (lambda: mercer.exact(kernels.from_function(lambda x, y: float(x[0] * y[0]))).fit(X), "is not declared positive semi-definite, so no certificate holds"),
+    "no head": (lambda: BoundScan(n_head=0), "BoundScan: n_head is 0. Pass an integer of at least 1."),
+    # the index
+    "an index of no k": (lambda: INDEX.search(X, 0), "Index.search: k is 0. Pass an integer of at least 1."),
+    "no candidates": (lambda: INDEX.search(X, 1, candidates=0), "Index.search: candidates is 0. Pass an integer of at least 1."),
+    "queries of another width": (lambda: INDEX.search(X[:, :2], 1), "Chi2: the queries: 2 features, but the items: 3. Pass items from the same source."),
+    "queries with NaN": (lambda: INDEX.search(NAN, 1), "Index.search: 1 of 4 items contain NaN (first: row 2)."),
+    "items of another width": (lambda: INDEX.add(X[:, :2]), "Chi2: the items: 2 features, but the landmarks: 3."),
+    "items with NaN": (lambda: INDEX.add(NAN), "Index.add: 1 of 4 items contain NaN (first: row 2). Remove them or use mercer.items.drop_bad."),
+    "too few ids": (lambda: INDEX.add(X, ids=[9]), "Index.add: 1 ids for 4 items. Pass one id per item."),
+    "an id twice": (lambda: INDEX.add(X, ids=[7, 8, 9, 8]), "Index.add: id 8 stands for 2 items. Use each id once."),
+    "an id that is there": (lambda: INDEX.add(X[:2], ids=[9, 2]), "Index.add: 1 ids are in the index already (first: 2). Remove them first to replace them."),
+    "a negative id": (lambda: INDEX.add(X[:1], ids=[-1]), "Index.add: id -1 is negative; -1 stands for no item."),
+    "an id beyond int64": (lambda: INDEX.add(X[:1], ids=np.array([2**63], np.uint64)), "Index.add: id 9223372036854775808 is too large. Ids are below 2^63."),
+    "ids of two dimensions": (lambda: INDEX.add(X, ids=[[1, 2], [3, 4]]), "Index.add: ids have shape (2, 2) and type int64. Pass one integer or one string per item"),
+    "ids of another type": (lambda: INDEX.add(X[:1], ids=["a"]), "Index.add: the ids are of type str but those of the index are int64. Use one type throughout."),
+    "removing a stranger": (lambda: INDEX.remove([1, 77]), "Index.remove: 1 of 2 ids are not in the index (first: 77). Nothing was removed."),
+    "removing twice": (lambda: INDEX.remove([1, 1]), "Index.remove: an id is given twice. Pass each once."),
+    "a short mask": (lambda: INDEX.search(X, 1, where=[True]), "Index.search: the mask has shape (1,) but the index has 4 items. Pass one flag per item, in the order of index.ids, or a list of ids."),
+    "words for where": (lambda: INDEX.search(X, 1, where=["a"]), "Index.search: the ids are of type str but those of the index are int64."),
+    "a score that is no number": (lambda: INDEX.within(X, float("nan")), "Index.within: score is nan. Pass a finite number"),
+    "no bounds": (lambda: mercer.Index("chi2", KernelPCA("chi2"), BoundScan()).within(X, 0.5), "Index.within: this method has no bounds, so it cannot tell when all items are found. Use an index made by mercer.exact."),
+    "too few to calibrate": (lambda: INDEX.calibrate(X, 0.95), "Index.calibrate: 4 queries cannot promise a probability of 0.95. That needs at least 19: pass more, or ask for less."),
+    "certainty": (lambda: INDEX.calibrate(X, 1.0), "That needs infinitely many: pass more, or ask for less."),
+    "no probability": (lambda: INDEX.calibrate(X, 0), "Index.calibrate: probability is 0. Pass a finite number above 0."),
+    "nothing to calibrate": (lambda: mercer.exact("chi2").fit(X).calibrate(X), "Index.calibrate: needs an index made by mercer.exact, with items."),
+    "other answers": (lambda: mercer.Matches.merge([INDEX.search(X, 1), INDEX.search(X[:1], 1)], 1), "Matches.merge: the answers are to other queries or kernels."),
     "n_jobs": (lambda: chi2(X, n_jobs=0), "n_jobs is 0. Pass a number of threads, -1 for all cores, or None."),
 }  # fmt: skip
 
@@ -104,3 +144,20 @@ def test_nothing_is_changed_by_a_failed_call():
     with pytest.raises(InputError):
         chi2(NAN)
     np.testing.assert_array_equal(NAN, before)
+
+
+NOT_FITTED = {
+    "add": (lambda: mercer.exact("chi2").add(X), "Index.add: not fitted yet. Call index.fit(X) first."),
+    "search": (lambda: mercer.exact("chi2").search(X, 1), "Index.search: not fitted yet. Call index.fit(X) first."),
+    "within": (lambda: mercer.exact("chi2").within(X, 1), "Index.within: not fitted yet. Call index.fit(X) first."),
+    "transform": (lambda: KernelPCA("chi2").transform(X), "KernelPCA: not fitted yet. Call KernelPCA.fit(X) first."),
+    "relaxed": (lambda: INDEX.search(X, 1, relaxed=True), "Index.search: relaxed bounds are not calibrated for the items of now. Call index.calibrate(Q, probability=0.95) with queries like those to come."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_FITTED)
+def test_not_fitted_text(name):
+    call, text = NOT_FITTED[name]
+    with pytest.raises(NotFittedError, match=re.escape(text)):
+        call()
+    assert INDEX.ids.tolist() == [0, 1, 2, 3]  # no bad call changed it

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import calibration, evaluate, index
+from mercer import building, calibration, evaluate
 from mercer.errors import InputError, NotFittedError
 
 PROBABILITY = 0.9
@@ -68,7 +68,7 @@ def test_cosines_are_what_the_bounds_leave():
 def test_ids_of_any_length_in_any_number_of_segments(monkeypatch):
     Q = histograms(40, 5)
     expected = INDEX.calibrate(Q, 0.9).relaxation_
-    monkeypatch.setattr(index, "SMALL", 0)
+    monkeypatch.setattr(building, "SMALL", 0)
     other = mercer.exact("chi2", n_landmarks=40, n_components=8).fit(X)
     names = [str(number) for number in range(800)]  # from "0" to "799": all lengths
     for start, stop in ((0, 9), (9, 300), (300, 800)):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.manifest import FORMAT
+from mercer.store.manifest import FORMAT
 
 FORMATS = sorted((Path(__file__).parent / "golden").glob("format-*"))
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import mercer
-from mercer import index as index_module
-from mercer import kernels
+from mercer import building, kernels
 
 rng = np.random.default_rng(0)
 POOL = rng.dirichlet(np.full(6, 0.5), 160).astype(np.float32)
@@ -23,7 +22,7 @@ GRAMS = {name: kernels.get(name)(QUERIES, POOL, dtype=np.float64) for name in ("
 class Changes(RuleBasedStateMachine):
     """Rows of a pool are added and removed; `live` maps ids to rows in the order of the index."""
 
-    small = index_module.SMALL
+    small = building.SMALL
 
     @initialize(kernel=st.sampled_from(sorted(GRAMS)), words=st.booleans(),
                 n_components=st.sampled_from([1, 4, 64]))  # fmt: skip
@@ -45,7 +44,7 @@ class Changes(RuleBasedStateMachine):
 
     def _add(self, rows):
         names = [self.name(row) for row in rows]
-        with mock.patch.object(index_module, "SMALL", self.small):
+        with mock.patch.object(building, "SMALL", self.small):
             self.index.add(POOL[rows], names)
         self.live |= dict(zip(names, rows, strict=True))
 

@@ -8,8 +8,7 @@ import reference
 from hostile import near_ties
 
 import mercer
-from mercer import index as index_module
-from mercer import kernels
+from mercer import answer, kernels
 from mercer.search import BoundScan
 from mercer.search.rerank import ROUND, Part, Queries, Ranking
 
@@ -143,7 +142,7 @@ def test_many_queries_are_cut_into_blocks(monkeypatch):
     index = mercer.exact("chi2", n_landmarks=40, n_components=12).fit(HISTOGRAMS[:300])
     index.add(HISTOGRAMS[:300])
     whole = index.search(Q, 4)
-    monkeypatch.setattr(index_module, "QUERIES", 7)
+    monkeypatch.setattr(answer, "QUERIES", 7)
     for n_jobs in (1, 2):
         cut = index.search(Q, 4, n_jobs=n_jobs)
         np.testing.assert_array_equal(cut.ids, whole.ids)

@@ -11,8 +11,9 @@ import scipy.sparse
 import zoo
 
 import mercer
-from mercer import items, kernels, store
+from mercer import items, kernels
 from mercer.kernels import Kernel, registry
+from mercer.store import folder as store
 
 ANIMALS = [animal for animal in zoo.ANIMALS if animal.kernel.psd]
 FIELDS = ["ids", "scores", "distances", "exact", "evaluations", "tolerance", "probability"]
@@ -114,7 +115,7 @@ def test_large_arrays_are_mapped_and_small_ones_read(tmp_path, monkeypatch):
 
 
 def test_several_segments_and_removed_items(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.index.SMALL", 1)
+    monkeypatch.setattr("mercer.building.SMALL", 1)
     index = small_index(X=zoo.HISTOGRAMS[:40]).add(zoo.HISTOGRAMS[40:60]).add(zoo.HISTOGRAMS[60:])
     index.remove([1, 45])
     assert index.info()["segments"] == 3

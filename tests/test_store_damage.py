@@ -14,7 +14,7 @@ import pytest
 import zoo
 
 import mercer
-from mercer import manifest as manifests
+from mercer.store import manifest as manifests
 
 OLD = zoo.HISTOGRAMS[:40]
 

@@ -11,7 +11,7 @@ import pytest
 import zoo
 
 import mercer
-from mercer import store
+from mercer.store import folder as store
 
 OLD, NEW = zoo.HISTOGRAMS[:40], zoo.HISTOGRAMS[:60]
 

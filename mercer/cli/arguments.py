@@ -11,7 +11,7 @@ from mercer.errors import InputError, StoreError
 from mercer.files import STANDARD_INPUT, Items, as_ids, read_ids
 from mercer.index import Index
 from mercer.kernels import Kernel
-from mercer.manifest import MANIFEST
+from mercer.store.manifest import MANIFEST
 
 __all__ = [
     "choose_ids",

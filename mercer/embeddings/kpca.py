@@ -57,14 +57,16 @@ class KernelPCA(Embedding):
     Attributes
     ----------
     landmarks_ : Prepared
-        The landmarks.
-    weights_ : ndarray of float64, shape (n_landmarks_, n_components_)
+        The p landmarks.
+    n_landmarks_, n_components_ : int
+        p and E: how many landmarks and components there are.
+    weights_ : ndarray of float64, shape (p, E)
         Vectors are ``k(x, landmarks) @ weights_ - offsets_``.
-    offsets_ : ndarray of float64, shape (n_components_,)
+    offsets_ : ndarray of float64, shape (E,)
         What `center` subtracts, otherwise 0.
     spectrum_ : ndarray of float64
         Eigenvalues of the landmark matrix, decreasing.
-    energies_ : ndarray of float64, shape (n_components_,)
+    energies_ : ndarray of float64, shape (E,)
         The mean square of every component over the sample, decreasing.
     mean_ : float
         The mean of the landmark matrix.
@@ -155,7 +157,7 @@ class KernelPCA(Embedding):
     def transform(
         self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
     ) -> npt.NDArray[np.float32]:
-        """Return the vectors of items, shape (len(X), n_components_), one more with `residual`.
+        """Return the vectors of items, shape (len(X), E), or E + 1 with `residual`.
 
         Parameters
         ----------

@@ -213,7 +213,8 @@ def _require_reaching(
 def _single(subject: _Searched) -> None:
     """one row is enough."""
     found = copied(subject.part).build(subject.Z[:1].copy()).candidates(subject.Q, 3)
-    if (found.rows[:, :1] != 0).any() or (found.rows[:, 1:] != -1).any():
+    first, rest = found.rows[:, :1], found.rows[:, 1:]
+    if first.shape[1] == 0 or (first != 0).any() or (rest != -1).any():
         subject.fail(f"a single row: candidates are {found.rows[0].tolist()}")
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from mercer import items
 from mercer.arrays import Array
 from mercer.errors import StoreError
-from mercer.manifest import KINDS, RESTORE
 from mercer.ragged import Ragged
+from mercer.store.manifest import KINDS, RESTORE
 
 __all__ = ["pack_part", "unpack_part"]
 
@@ -28,7 +28,7 @@ def pack_part(part: Any) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from mercer.stored_items import pack_part, unpack_part
+    >>> from mercer.store.items import pack_part, unpack_part
     >>> sorted(pack_part(["cat", "dog"])["strings"])
     ['letters', 'offsets']
     >>> unpack_part(pack_part(["cat", "dog"]))

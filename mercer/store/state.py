@@ -15,12 +15,12 @@ from mercer.arrays import Array
 from mercer.embeddings import Embedding, KernelPCA
 from mercer.errors import KernelError, StoreError
 from mercer.kernels import Kernel, Prepared
-from mercer.manifest import RESTORE
 from mercer.params import Params, plain
 from mercer.search import BoundScan, Searcher
 from mercer.segment import Segment
 from mercer.segments import Segments
-from mercer.stored_items import pack_part, unpack_part
+from mercer.store.items import pack_part, unpack_part
+from mercer.store.manifest import RESTORE
 
 __all__ = [
     "check_samples",
@@ -306,7 +306,7 @@ def registered_names(spec: dict[str, Any]) -> list[str]:
 
     Examples
     --------
-    >>> from mercer.state import registered_names
+    >>> from mercer.store.state import registered_names
     >>> registered_names({"name": "scaled", "factor": 2.0, "kernel": {"name": "rbf"}})
     []
     """

@@ -29,7 +29,7 @@ import numpy as np
 
 from mercer.arrays import Array
 from mercer.errors import StoreError
-from mercer.manifest import (
+from mercer.store.manifest import (
     MANIFEST,
     MARKER,
     RESTORE,

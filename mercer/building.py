@@ -1,0 +1,65 @@
+"""Build segments: prepared items to vectors to a searcher."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.arrays import Array
+from mercer.embeddings import Embedding
+from mercer.kernels import Kernel, Prepared
+from mercer.search import Searcher
+from mercer.segment import Segment
+from mercer.segments import Segments
+
+__all__ = ["Builder"]
+
+SMALL = 4096  # segments with fewer rows are joined with the one added after them
+
+
+@dataclass(frozen=True)
+class Builder:
+    """What all segments of an index are built with.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The similarity.
+    embedding : Embedding
+        Turns items into vectors; fitted.
+    searcher : Searcher
+        Each segment gets one with the same parameters.
+    """
+
+    kernel: Kernel
+    embedding: Embedding
+    searcher: Searcher
+
+    def build(
+        self, P: Prepared, ids: Array, n_jobs: int | None, show_progress: bool | None
+    ) -> Segment:
+        """Return a segment of these items."""
+        Z = self.embedding.transform(P, n_jobs=n_jobs, show_progress=show_progress)
+        searcher = type(self.searcher)(**self.searcher.get_params(deep=False)).build(Z)
+        own = self.kernel.diag(P, dtype=np.float64)
+        return Segment(P, own, searcher, ids, np.zeros(len(ids), bool))
+
+    def join(
+        self, segments: Sequence[Segment], n_jobs: int | None, show_progress: bool | None = None
+    ) -> Segment:
+        """Return one segment of all items that are there."""
+        P = Prepared.join([segment.live_items() for segment in segments])
+        ids = np.concatenate([segment.live_ids for segment in segments])
+        return self.build(P, ids, n_jobs, show_progress)
+
+    def join_small(self, segments: Segments, n_jobs: int | None) -> Segments:
+        """Join the last segments while they are small, so that single additions do not pile up."""
+        while len(segments.members) > 1:
+            before, last = segments.members[-2:]
+            if len(before) > SMALL or len(before) > 2 * len(last):
+                break
+            joined = self.join([before, last], n_jobs, show_progress=False)
+            segments = segments.with_last(joined, instead_of=2)
+        return segments
