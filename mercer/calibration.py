@@ -34,13 +34,16 @@ def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
     >>> relaxation(np.array([0.1, 0.4, 0.2, 0.3]), probability=0.8)
     0.4
     """
+    if not 0 < probability < 1:
+        raise InputError(
+            f"Index.calibrate: probability is {probability!r}. Pass a number between 0 and 1."
+        )
     m = len(cosines)
     rank = int(np.ceil(probability * (m + 1)))
     if rank > m:
-        needed = f"at least {least_queries(probability)}" if probability < 1 else "infinitely many"
         raise InputError(
-            f"Index.calibrate: {m} queries cannot promise a probability of {probability}. "
-            f"That needs {needed}: pass more, or ask for less."
+            f"Index.calibrate: {m} queries cannot promise a probability of {probability}. That "
+            f"needs at least {least_queries(probability)}: pass more, or ask for less."
         )
     return float(np.clip(np.sort(cosines)[rank - 1], 0, 1))
 

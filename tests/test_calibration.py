@@ -91,7 +91,7 @@ def test_changes_forget_the_calibration():
 @pytest.mark.parametrize("probability, least", [(0.5, 1), (0.9, 9), (0.95, 19), (0.99, 99)])
 def test_how_many_queries_a_probability_needs(probability, least):
     assert calibration.least_queries(probability) == least
-    with pytest.raises(InputError, match=f"That needs at least {least}|infinitely"):
+    with pytest.raises(InputError, match=f"needs at least {least}"):
         calibration.relaxation(np.zeros(least - 1), probability)
     assert calibration.relaxation(np.zeros(least), probability) == 0
 
@@ -100,5 +100,5 @@ def test_more_than_a_calibration_can_promise():
     INDEX.calibrate(histograms(20, 7), 0.9)
     with pytest.raises(InputError, match="holds for all items"):
         INDEX.search(X[:2], 1, relaxed=True, where=[1, 2])
-    with pytest.raises(InputError, match="infinitely many"):
+    with pytest.raises(InputError, match="between 0 and 1"):
         INDEX.calibrate(X[:9], 1.0)

@@ -66,7 +66,7 @@ def large(request):
 def test_large(large, k):
     found = large.search(QUERIES, k)
     require_best(found, TRUE, np.arange(5000), k)
-    assert found.evaluations.mean() < 5000
+    assert found.evaluations.mean() < 5000 or k == 600  # so many that all are compared at once
     assert (found.landmark_evaluations == 200).all()
     assert (found.probability == 1).all()
 
@@ -197,9 +197,8 @@ def test_vectors_that_are_no_bounds_prove_nothing(options):
 
 
 def test_an_embedding_of_another_kernel_is_refused():
-    other = mercer.Index("chi2", KernelPCA("rbf", 8, residual=True), BoundScan())
-    with pytest.raises(InputError, match=r"prepared for Chi2\(\), not for RBF\(\)"):
-        other.fit(HISTOGRAMS).add(HISTOGRAMS)
+    with pytest.raises(InputError, match=r"does not embed items for Chi2\(\)\. Give both the same"):
+        mercer.Index("chi2", KernelPCA("rbf", 8, residual=True), BoundScan())
 
 
 def test_fit_forgets():

@@ -22,6 +22,7 @@ __all__ = ["KernelPCA"]
 THRESHOLDS = [1e-10, 1e-8, 1e-6, 1e-4]  # of eigenvalues: the first that keeps the basis exact
 DEPARTURE = 2.0**-20  # from orthonormal: still below the rounding of the inner products
 BLOCK = 256  # items embedded in one task
+TINY = 1e-37  # kernel values below count as 0
 LARGEST = 2.0**120  # self-similarity whose inner products float32 can still hold
 
 
@@ -285,7 +286,7 @@ class KernelPCA(Embedding):
             + (Z.shape[1] + 4) * unit(np.float64) * squares
         )  # fmt: skip
         lost = own - squares / (1 + self.departure_)
-        self._require_projection(lost + slack, own, squares, first_row)
+        self._require_projection(lost + slack + TINY, own, squares, first_row)
         square = np.maximum(lost, 0) + slack
         folded = (self.rounding_ + 1.06 * shift) ** 2 / self.rounding_
         square += folded * (squares + square) + (Z.shape[1] + 2) * 2.0**-125

@@ -97,11 +97,14 @@ def products(Zq, Z, rows, out):  # type: ignore[no-untyped-def]
 
 
 @cached_njit(nogil=True)
-def sort_lists(rows, bounds, counts, sorted_rows, sorted_bounds):  # type: ignore[no-untyped-def]
-    """Copy each query's list, the largest bounds first; what lies beyond its end is kept."""
+def sort_lists(  # type: ignore[no-untyped-def]
+    rows, bounds, counts, sort_up_to, sorted_rows, sorted_bounds
+):
+    """Copy each query's list, the largest bounds first unless it is longer than `sort_up_to`."""
     for i in range(len(counts)):
-        order = np.argsort(-bounds[i, : counts[i]])
-        for j in range(counts[i]):
+        n = counts[i]
+        order = np.argsort(-bounds[i, :n]) if n <= sort_up_to else np.arange(n)
+        for j in range(n):
             sorted_rows[i, j] = rows[i, order[j]]
             sorted_bounds[i, j] = bounds[i, order[j]]
 

@@ -105,8 +105,9 @@ class BoundScan(Searcher):
         return self._view(allowed).sampled(Zq, n, SEED_RESIDUAL)
 
     def reaching(
-        self, Zq: Floats, floors: Floats, allowed: Mask | None = None, relaxed: float = 1.0
-    ) -> Candidates:
+        self, Zq: Floats, floors: Floats, allowed: Mask | None = None, relaxed: float = 1.0,
+        sort_up_to: int | None = None,
+    ) -> Candidates:  # fmt: skip
         """Return every row whose bound reaches the floor of the query.
 
         Parameters
@@ -119,8 +120,10 @@ class BoundScan(Searcher):
             Which rows may be named.
         relaxed : float
             The share of R_q R_x that is added (E eq. 28); below 1 it is no bound any more.
+        sort_up_to : int, optional
+            Longer lists are returned in the order of the rows; by default all are sorted.
         """
-        return self._view(allowed).reaching(Zq, floors, relaxed)
+        return self._view(allowed).reaching(Zq, floors, relaxed, sort_up_to)
 
     def _view(self, allowed: Mask | None) -> _View:
         if allowed is None:
@@ -159,7 +162,9 @@ class _View:
         rows, values = topk.ordered(rows, values)
         return Candidates(self._original(rows[:, :n]), values[:, :n])
 
-    def reaching(self, Zq: Floats, floors: Floats, relaxed: float = 1.0) -> Candidates:
+    def reaching(
+        self, Zq: Floats, floors: Floats, relaxed: float = 1.0, sort_up_to: int | None = None
+    ) -> Candidates:
         """Return every row whose relaxed bound reaches the floor, the largest first."""
         floors = np.maximum(floors, np.finfo(np.float32).min).astype(np.float32)
         scaled = _scaled(Zq, relaxed)
@@ -175,7 +180,7 @@ class _View:
                 tile, floors, start, scaled, self.Z, look_again, self.checked,
                 lists.rows, lists.bounds, lists.counts,
             )  # fmt: skip
-        rows, bounds = lists.ordered()
+        rows, bounds = lists.ordered(len(self) if sort_up_to is None else sort_up_to)
         return Candidates(self._original(rows), bounds)
 
     def _tiles(self, Zq: Floats, residual: float, step: int = 1) -> Iterator[tuple[int, Floats]]:
@@ -224,9 +229,9 @@ class _Lists:
             self.rows = np.pad(self.rows, missing, constant_values=-1)
             self.bounds = np.pad(self.bounds, missing, constant_values=-np.inf)
 
-    def ordered(self) -> tuple[Ids, Floats]:
-        """Return the lists as two matrices, the largest bounds first."""
+    def ordered(self, sort_up_to: int) -> tuple[Ids, Floats]:
+        """Return the lists as two matrices, the largest bounds first in lists up to a length."""
         shape = len(self.counts), int(self.counts.max(initial=0))
         rows, bounds = np.full(shape, -1), np.full(shape, -np.inf, np.float32)
-        _loops.sort_lists(self.rows, self.bounds, self.counts, rows, bounds)
+        _loops.sort_lists(self.rows, self.bounds, self.counts, sort_up_to, rows, bounds)
         return rows, bounds

@@ -8,9 +8,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from mercer import topk
+from mercer import parallel, topk
 from mercer.arrays import Array, Ids
 from mercer.kernels import Kernel, Prepared
+from mercer.kernels.similarity import unit
 from mercer.search._loops import drop_known
 from mercer.search.base import Candidates, Floats, Mask, Searcher
 from mercer.search.bounds import SEED_RESIDUAL, BoundScan
@@ -19,6 +20,8 @@ __all__ = ["SPARE", "Part", "Queries", "Ranking"]
 
 SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
 ROUND = 32  # candidates of each query scored before the threshold is looked at again
+MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared, tile by tile
+TILE_ROWS = 1024
 TINY = 1e-37  # values below count as 0
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -122,7 +125,11 @@ class Ranking:
             self._offer(part, some.rows, scores)
         for part, known in zip(self.parts, seeds, strict=True):
             floors = self._threshold() - self.error(part)
-            some = _scan(part).reaching(self.queries.vectors, floors, part.allowed, relaxed)
+            longest = int(MOST * len(part.items)) if self.kernel._threads else None
+            some = _scan(part).reaching(
+                self.queries.vectors, floors, part.allowed, relaxed, sort_up_to=longest
+            )
+            self._compare_most(part, some, known)
             self._descend(part, some, relaxed, np.sort(known.rows, axis=1))
         self.proven[:] = relaxed == 1.0
 
@@ -178,6 +185,37 @@ class Ranking:
             scores = self._score(part, rows, values if bounded else None, relaxed)
             self._offer(part, rows, scores)
 
+    def _compare_most(self, part: Part, found: Candidates, known: Candidates) -> None:
+        """Compare queries that have very many candidates with every row, in whole tiles.
+
+        Where bounds are that loose this is several times faster, unless Python code runs for
+        every pair. Their candidates are then done with.
+        """
+        many = (found.rows >= 0).sum(axis=1) > MOST * len(part.items)
+        if not self.kernel._threads or not many.any():
+            return
+        queries = np.flatnonzero(many)
+        ids, scores = self._heaps_without(part, queries)
+        P = self.queries.items.take(queries)
+        for span in parallel.spans(len(part.items), TILE_ROWS):
+            tile = np.empty((len(queries), span.stop - span.start), np.float32)
+            self.kernel.tile(P, part.items[span], tile, (self.queries.first, span.start))
+            if part.allowed is not None:
+                tile[:, ~part.allowed[span]] = -np.inf
+            topk.update(ids, scores, tile, part.first + span.start)
+        self.ids[queries], self.scores[queries] = ids, scores
+        counted = (known.rows[queries] >= 0).sum(axis=1)
+        self.evaluations[queries] += part.n_allowed - counted
+        found.rows[queries] = -1
+
+    def _heaps_without(self, part: Part, queries: Ids) -> topk.Best:
+        """Return the heaps of some queries without the rows of a part."""
+        ids, scores = self.ids[queries], self.scores[queries]
+        inside = (ids >= part.first) & (ids < part.first + len(part.items))
+        ids[inside], scores[inside] = -1, -np.inf
+        order = np.lexsort((-ids, scores), axis=-1)  # the worst first is a heap
+        return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
+
     def _below_ceiling(self, part: Part, rows: Ids, floors: Array) -> Ids:
         """Return the rows whose ceiling reaches the floor too (PROOFS F2), -1 for the others."""
         if self.ceiling is None:
@@ -227,17 +265,17 @@ class Ranking:
     def _falsify(self, part: Part, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
         """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (PROOFS C1)."""
         residuals = _scan(part).residuals[rows] * self.queries.vectors[:, -1:]
-        share = self._tolerance(part) + self.rounding
-        slack = share * self.root[:, None] * np.sqrt(np.maximum(part.own[rows], 0)) + TINY
-        middle = bounds - relaxed * residuals  # z·z
-        gap = np.abs(np.subtract(scores, middle, where=rows >= 0, out=np.zeros_like(scores)))
-        wrong = gap > residuals + slack
+        scale = self.root[:, None] * np.sqrt(np.maximum(part.own[rows], 0))
+        slack = (self._tolerance(part) + 4 * unit(np.float32)) * scale + TINY
+        tops = bounds + (1 - relaxed) * residuals  # z·z + R R', with its rounding inside
+        above = np.subtract(scores, tops, where=rows >= 0, out=np.zeros_like(scores))
+        wrong = (above > slack) | (above < -(2 * residuals + self.rounding * scale + slack))
         if wrong.any() and self.disproof is None:
             i, j = np.argwhere(wrong)[0]
             self.disproof = (
                 f"{self.kernel!r} gave {scores[i, j]:.6g} for query {self.queries.first + i} and "
                 f"row {part.first + rows[i, j]}, outside of what a positive semi-definite kernel "
-                f"can give there ({middle[i, j]:.6g} ± {residuals[i, j]:.6g})"
+                f"can give there ({tops[i, j] - 2 * residuals[i, j]:.6g} to {tops[i, j]:.6g})"
             )
 
     # ---- the answer
