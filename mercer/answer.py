@@ -17,7 +17,7 @@ from mercer.segments import Segments
 
 __all__ = ["best", "certified", "listed", "rankings"]
 
-QUERIES = 512  # answered together: more would not fit in the cache with their bounds
+QUERIES = 256  # answered together: more would not fit in the cache with their bounds
 KEPT = 1 << 22  # items kept for the queries of one task, at most
 CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
 

@@ -10,6 +10,7 @@ from zoo import VECTORS
 from mercer.embeddings import KernelPCA
 from mercer.errors import InputError
 from mercer.search import BoundScan
+from mercer.search.bounds import TILE_ROWS
 from mercer.testing import check_searcher
 
 rng = np.random.default_rng(0)
@@ -111,7 +112,20 @@ def test_seeds_look_at_a_part_of_many_rows():
     found = BoundScan().build(Z).seeds(Z[:4], 5)
     assert found.rows.shape == (4, 5)
     assert (found.rows >= 0).all()
-    assert {row // 512 % 4 for row in found.rows.ravel().tolist()} == {0}  # every fourth tile
+    tiles = {row // TILE_ROWS % 4 for row in found.rows.ravel().tolist()}
+    assert tiles == {0}  # every fourth
+
+
+def test_queries_with_too_many_rows_are_given_up():
+    Z = vectors(9000, 70)
+    floors = np.array([-np.inf, np.inf, 0, -np.inf], np.float32)
+    floors[1] = np.float32(1e30)
+    found = BoundScan().build(Z).reaching(Z[:4], floors, give_up=0.5)
+    assert found.given_up.tolist() == [True, False, found.given_up[2], True]
+    assert (found.rows[found.given_up] == -1).all()
+    everything = BoundScan().build(Z).reaching(Z[:4], floors)
+    assert not everything.given_up.any()
+    assert (everything.rows[0] >= 0).all()
 
 
 def test_vectors_are_kept_and_rebuilding_forgets():

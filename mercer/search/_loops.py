@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uintp
+from numba import njit
 
 from mercer.jit import cached_njit
 from mercer.machine import borrow, prefetch, reaching, trailing_zeros
 
-__all__ = ["count_reaching", "drop_known", "keep_reaching", "products", "sort_lists"]
+__all__ = ["drop_known", "keep_reaching", "products", "sort_lists"]
 
 STRIDE = 64  # bounds compared with the floor at a time
 AHEAD = 8  # rows between prefetching and using a row
 # sums may be taken in any order (the bounds allow for it), but infinity must stay infinity
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
-
-
-@cached_njit(**OPTIONS)
-def count_reaching(tile, floors):  # type: ignore[no-untyped-def]
-    """Return how many values of a tile, shape (n_queries, n_rows), reach their query's floor."""
-    total = 0
-    for i in range(tile.shape[0]):
-        total += _count(borrow(tile, i), 0, tile.shape[1], floors[i])
-    return total
-
-
-@njit(**OPTIONS)
-def _count(values, start, stop, floor):  # type: ignore[no-untyped-def]
-    found = 0
-    for place in range(uintp(start), uintp(stop)):
-        found += values[place] >= floor
-    return found
 
 
 @njit(**OPTIONS)
@@ -66,12 +49,15 @@ def keep_reaching(  # type: ignore[no-untyped-def]
 
     Column j of `tile` bounds row ``first_row + j``. With `look_again` the product of the whole
     vectors Zq and Z takes its place where it reaches the floor. An empty `allowed` allows every
-    row; `counts` tells how long the lists are, and there must be room for the whole tile.
+    row; `counts` tells how long the lists are, and there must be room for the whole tile. Return
+    how many values of the tile reach their floors.
     """
+    total = 0
     found = np.empty(tile.shape[1] + 1, np.int64)
     for i in range(tile.shape[0]):
         values, q = borrow(tile, i), borrow(Zq, i)
         n_found = _hits(values, floors[i], found)
+        total += n_found
         for t in range(n_found):
             row = first_row + found[t]
             bound = values[found[t]]
@@ -83,6 +69,7 @@ def keep_reaching(  # type: ignore[no-untyped-def]
                 rows[i, counts[i]] = row
                 bounds[i, counts[i]] = bound
                 counts[i] += 1
+    return total
 
 
 @cached_njit(**OPTIONS)
@@ -97,14 +84,11 @@ def products(Zq, Z, rows, out):  # type: ignore[no-untyped-def]
 
 
 @cached_njit(nogil=True)
-def sort_lists(  # type: ignore[no-untyped-def]
-    rows, bounds, counts, sort_up_to, sorted_rows, sorted_bounds
-):
-    """Copy each query's list, the largest bounds first unless it is longer than `sort_up_to`."""
+def sort_lists(rows, bounds, counts, sorted_rows, sorted_bounds):  # type: ignore[no-untyped-def]
+    """Copy each query's list, the largest bounds first; what lies beyond its end is kept."""
     for i in range(len(counts)):
-        n = counts[i]
-        order = np.argsort(-bounds[i, :n]) if n <= sort_up_to else np.arange(n)
-        for j in range(n):
+        order = np.argsort(-bounds[i, : counts[i]])
+        for j in range(counts[i]):
             sorted_rows[i, j] = rows[i, order[j]]
             sorted_bounds[i, j] = bounds[i, order[j]]
 

@@ -29,10 +29,13 @@ class Candidates:
     values : ndarray of float32, shape (n_queries, n)
         How promising each is, decreasing, comparable between searchers of one embedding; minus
         infinity beside -1. Where the searcher is `bounded`: values the kernel does not exceed.
+    given_up : ndarray of bool, shape (n_queries,), optional
+        Queries with so many promising rows that none is named.
     """
 
     rows: Ids
     values: Floats
+    given_up: Mask | None = None
 
 
 class Searcher(Params):

@@ -18,9 +18,10 @@ from mercer.search.heads import Head, choose
 __all__ = ["BoundScan"]
 
 EPSILON = np.finfo(np.float32).eps
-TILE_ROWS = 512  # bounded at a time: with 512 queries one megabyte
-DENSE = 1 / 8  # of a tile that reaches its floors: from here on whole products are cheaper
+TILE_ROWS = 1024  # bounded at a time: with 256 queries one megabyte
+DENSE = 1 / 8  # of a tile that reaches its floors: the next one is multiplied as a whole
 FEW = 1 / 4  # of the rows allowed: from here down they are copied out
+LEAST_SEEN = 4096  # rows before a query is given up for having too many of them
 SEED_ROWS = 1 << 14  # at least so many rows are looked at for a first threshold,
 SEED_SHARE = 4  # or every fourth tile
 SEED_CHOICE = 3  # times the wanted number of them are looked at with all components
@@ -106,7 +107,7 @@ class BoundScan(Searcher):
 
     def reaching(
         self, Zq: Floats, floors: Floats, allowed: Mask | None = None, relaxed: float = 1.0,
-        sort_up_to: int | None = None,
+        give_up: float = 1.0,
     ) -> Candidates:  # fmt: skip
         """Return every row whose bound reaches the floor of the query.
 
@@ -120,10 +121,10 @@ class BoundScan(Searcher):
             Which rows may be named.
         relaxed : float
             The share of R_q R_x that is added (E eq. 28); below 1 it is no bound any more.
-        sort_up_to : int, optional
-            Longer lists are returned in the order of the rows; by default all are sorted.
+        give_up : float
+            Queries of which more than this share of the rows reach the floor are given up.
         """
-        return self._view(allowed).reaching(Zq, floors, relaxed, sort_up_to)
+        return self._view(allowed).reaching(Zq, floors, relaxed, give_up)
 
     def _view(self, allowed: Mask | None) -> _View:
         if allowed is None:
@@ -163,25 +164,27 @@ class _View:
         return Candidates(self._original(rows[:, :n]), values[:, :n])
 
     def reaching(
-        self, Zq: Floats, floors: Floats, relaxed: float = 1.0, sort_up_to: int | None = None
+        self, Zq: Floats, floors: Floats, relaxed: float = 1.0, give_up: float = 1.0
     ) -> Candidates:
         """Return every row whose relaxed bound reaches the floor, the largest first."""
         floors = np.maximum(floors, np.finfo(np.float32).min).astype(np.float32)
         scaled = _scaled(Zq, relaxed)
         lists = _Lists(len(Zq))
+        dense = False
         # the head of a relaxed bound would be below it: a first look is never relaxed
         for start, tile in self._tiles(Zq, relaxed if self.head is None else 1.0):
-            look_again = self.head is not None
-            if look_again and _loops.count_reaching(tile, floors) > DENSE * tile.size:
+            if dense:
                 np.matmul(scaled, self.Z[start : start + tile.shape[1]].T, out=tile)
-                look_again = False
             lists.make_room(tile.shape[1])
-            _loops.keep_reaching(
-                tile, floors, start, scaled, self.Z, look_again, self.checked,
-                lists.rows, lists.bounds, lists.counts,
+            n_hits = _loops.keep_reaching(
+                tile, floors, start, scaled, self.Z, self.head is not None and not dense,
+                self.checked, lists.rows, lists.bounds, lists.counts,
             )  # fmt: skip
-        rows, bounds = lists.ordered(len(self) if sort_up_to is None else sort_up_to)
-        return Candidates(self._original(rows), bounds)
+            dense = self.head is not None and n_hits > DENSE * tile.size
+            hopeless = lists.counts > give_up * max(start + tile.shape[1], LEAST_SEEN)
+            floors[hopeless], lists.counts[hopeless] = np.inf, 0
+        rows, bounds = lists.ordered()
+        return Candidates(self._original(rows), bounds, np.isposinf(floors))
 
     def _tiles(self, Zq: Floats, residual: float, step: int = 1) -> Iterator[tuple[int, Floats]]:
         """Yield the first row and the first bounds of tile after tile, or of every few tiles."""
@@ -229,9 +232,9 @@ class _Lists:
             self.rows = np.pad(self.rows, missing, constant_values=-1)
             self.bounds = np.pad(self.bounds, missing, constant_values=-np.inf)
 
-    def ordered(self, sort_up_to: int) -> tuple[Ids, Floats]:
-        """Return the lists as two matrices, the largest bounds first in lists up to a length."""
+    def ordered(self) -> tuple[Ids, Floats]:
+        """Return the lists as two matrices, the largest bounds first."""
         shape = len(self.counts), int(self.counts.max(initial=0))
         rows, bounds = np.full(shape, -1), np.full(shape, -np.inf, np.float32)
-        _loops.sort_lists(self.rows, self.bounds, self.counts, sort_up_to, rows, bounds)
+        _loops.sort_lists(self.rows, self.bounds, self.counts, rows, bounds)
         return rows, bounds

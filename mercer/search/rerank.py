@@ -125,11 +125,10 @@ class Ranking:
             self._offer(part, some.rows, scores)
         for part, known in zip(self.parts, seeds, strict=True):
             floors = self._threshold() - self.error(part)
-            longest = int(MOST * len(part.items)) if self.kernel._threads else None
             some = _scan(part).reaching(
-                self.queries.vectors, floors, part.allowed, relaxed, sort_up_to=longest
+                self.queries.vectors, floors, part.allowed, relaxed, self._give_up
             )
-            self._compare_most(part, some, known)
+            self._compare_all(part, some.given_up, known)
             self._descend(part, some, relaxed, np.sort(known.rows, axis=1))
         self.proven[:] = relaxed == 1.0
 
@@ -185,16 +184,16 @@ class Ranking:
             scores = self._score(part, rows, values if bounded else None, relaxed)
             self._offer(part, rows, scores)
 
-    def _compare_most(self, part: Part, found: Candidates, known: Candidates) -> None:
-        """Compare queries that have very many candidates with every row, in whole tiles.
+    @property
+    def _give_up(self) -> float:
+        """The share of rows as candidates from which on comparing all is faster."""
+        return MOST if self.kernel._threads else 1.0  # Python code for every pair is dear
 
-        Where bounds are that loose this is several times faster, unless Python code runs for
-        every pair. Their candidates are then done with.
-        """
-        many = (found.rows >= 0).sum(axis=1) > MOST * len(part.items)
-        if not self.kernel._threads or not many.any():
+    def _compare_all(self, part: Part, given_up: Mask | None, known: Candidates) -> None:
+        """Compare the queries that were given up with every row, in whole tiles."""
+        if given_up is None or not given_up.any():
             return
-        queries = np.flatnonzero(many)
+        queries = np.flatnonzero(given_up)
         ids, scores = self._heaps_without(part, queries)
         P = self.queries.items.take(queries)
         for span in parallel.spans(len(part.items), TILE_ROWS):
@@ -206,7 +205,6 @@ class Ranking:
         self.ids[queries], self.scores[queries] = ids, scores
         counted = (known.rows[queries] >= 0).sum(axis=1)
         self.evaluations[queries] += part.n_allowed - counted
-        found.rows[queries] = -1
 
     def _heaps_without(self, part: Part, queries: Ids) -> topk.Best:
         """Return the heaps of some queries without the rows of a part."""
