@@ -119,7 +119,7 @@ BAD_CALLS = {
     "a score that is no number": (lambda: INDEX.within(X, float("nan")), "Index.within: score is nan. Pass a finite number"),
     "no bounds": (lambda: mercer.Index("chi2", KernelPCA("chi2"), BoundScan()).within(X, 0.5), "Index.within: this method has no bounds, so it cannot tell when all items are found. Use an index made by mercer.exact."),
     "too few to calibrate": (lambda: INDEX.calibrate(X, 0.95), "Index.calibrate: 4 queries cannot promise a probability of 0.95. That needs at least 19: pass more, or ask for less."),
-    "certainty": (lambda: INDEX.calibrate(X, 1.0), "That needs infinitely many: pass more, or ask for less."),
+    "certainty": (lambda: INDEX.calibrate(X, 1.0), "Index.calibrate: probability is 1.0. Pass a number between 0 and 1."),
     "no probability": (lambda: INDEX.calibrate(X, 0), "Index.calibrate: probability is 0. Pass a finite number above 0."),
     "nothing to calibrate": (lambda: mercer.exact("chi2").fit(X).calibrate(X), "Index.calibrate: needs an index made by mercer.exact, with items."),
     "other answers": (lambda: mercer.Matches.merge([INDEX.search(X, 1), INDEX.search(X[:1], 1)], 1), "Matches.merge: the answers are to other queries or kernels."),
