@@ -10,7 +10,7 @@ Methods: `exact`. Its parts: items (`mercer.items`, `Ragged`), kernels (`mercer.
 (`mercer.evaluate`), and contract tests (`mercer.testing`).
 """
 
-from mercer import embeddings, evaluate, items, kernels, parallel, search, testing
+from mercer import codes, embeddings, evaluate, items, kernels, parallel, search, testing
 from mercer.errors import (
     CertificateWarning,
     CheckError,
@@ -23,7 +23,7 @@ from mercer.errors import (
 from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
-from mercer.methods import exact
+from mercer.methods import exact, klsh, kpca_lsh, lsh
 from mercer.ragged import Ragged
 from mercer.saved import load
 from mercer.store import verify
@@ -41,13 +41,17 @@ __all__ = [
     "NotFittedError",
     "Ragged",
     "StoreError",
+    "codes",
     "embeddings",
     "evaluate",
     "exact",
     "items",
     "kernel",
     "kernels",
+    "klsh",
+    "kpca_lsh",
     "load",
+    "lsh",
     "parallel",
     "register",
     "search",

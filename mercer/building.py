@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from mercer import items
 from mercer.arrays import Array
 from mercer.embeddings import Embedding
 from mercer.kernels import Kernel, Prepared
@@ -16,6 +19,7 @@ from mercer.segments import Segments
 
 __all__ = ["Builder"]
 
+SAMPLE = 10_000  # items whose vectors a searcher learns from
 SMALL = 4096  # segments with fewer rows are joined with the one added after them
 
 
@@ -36,6 +40,14 @@ class Builder:
     kernel: Kernel
     embedding: Embedding
     searcher: Searcher
+
+    def embed_sample(self, X: Any) -> npt.NDArray[np.float32]:
+        """Return the vectors of at most so many items, evenly chosen."""
+        n = items.length(X)
+        rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(int))
+        if isinstance(X, Prepared):
+            return self.embedding.transform(X.take(rows))
+        return self.embedding.transform(items.take(items.rows_of(X, "Index.fit"), rows))
 
     def build(
         self, P: Prepared, ids: Array, n_jobs: int | None, show_progress: bool | None

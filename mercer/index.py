@@ -78,6 +78,8 @@ class Index(Params):
             Not used.
         """
         self.embedding.fit(X, y)
+        if self.searcher.learns:
+            self.searcher.fit(self._builder.embed_sample(X))
         self.segments_, self.disproof_ = Segments(), None
         self._forget_calibration()
         return self
@@ -143,8 +145,9 @@ class Index(Params):
         k : int
             How many items to find for each. Where there are fewer, the rest is -1 (or None).
         candidates : int, optional
-            At most this many kernel values per query beyond the landmarks; as many as a proof
-            needs by default. `exact` tells for which queries they were enough.
+            At most this many kernel values per query beyond the landmarks. By default as many
+            as a proof needs; where the method knows no proof, ten times k and at least 100.
+            `exact` tells for which queries they were enough.
         where : array_like, optional
             Which items may be found: their ids, or a mask over `ids`.
         relaxed : bool
@@ -172,7 +175,7 @@ class Index(Params):
             if candidates is None and self._bounded:
                 ranking.search_all(share)
             else:
-                ranking.search_some(candidates or 10 * k)
+                ranking.search_some(candidates)
             return answer.best(ranking, k, self.segments_, self.embedding.n_landmarks_)
 
         tasks = self._rankings(Q, parts, kept, "Index.search", n_jobs)

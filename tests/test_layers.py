@@ -15,6 +15,7 @@ LAYERS = [
     ["params", "items", "ragged", "parallel", "progress", "topk", "matches"],
     ["kernels"],
     ["embeddings"],
+    ["codes"],
     ["search"],
     ["segment", "segments", "answer", "building", "calibration"],
     ["store"],
@@ -23,7 +24,7 @@ LAYERS = [
     ["files", "pictures", "report", "demo", "cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-OPTIONAL = {"sklearn", "faiss", "typer", "cv2", "fastapi", "rdkit", "matplotlib"}
+OPTIONAL = {"typer", "cv2", "fastapi", "rdkit", "matplotlib"}
 
 
 def modules() -> dict[str, Path]:

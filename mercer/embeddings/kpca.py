@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels, parallel
-from mercer.arrays import Ids
+from mercer import items, kernels
 from mercer.embeddings import landmarks as choice
-from mercer.embeddings.base import Embedding
-from mercer.embeddings.subspace import Matrix, Spectrum, basis, departure, rotation
+from mercer.embeddings.landmark_map import LandmarkMap
+from mercer.embeddings.subspace import Matrix, Spectrum, basis, centred, departure, rotation
 from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import unit
@@ -21,12 +20,11 @@ __all__ = ["KernelPCA"]
 
 THRESHOLDS = [1e-10, 1e-8, 1e-6, 1e-4]  # of eigenvalues: the first that keeps the basis exact
 DEPARTURE = 2.0**-20  # from orthonormal: still below the rounding of the inner products
-BLOCK = 256  # items embedded in one task
 TINY = 1e-37  # kernel values below count as 0
 LARGEST = 2.0**120  # self-similarity whose inner products float32 can still hold
 
 
-class KernelPCA(Embedding):
+class KernelPCA(LandmarkMap):
     """The orthogonal projection of items, in the kernel's space, on the span of landmarks.
 
     Fitted in two stages: a basis of the span of all landmarks, then the principal components of
@@ -51,7 +49,10 @@ class KernelPCA(Embedding):
         that of m, and do not rank as k does.
     residual : bool
         Whether the norm of what the projection loses is appended as one more dimension. The
-        inner product of two vectors is then never below the kernel (without `center`).
+        inner product of two vectors is then never below the kernel (without `center` and
+        `normalize`).
+    normalize : bool
+        Whether the kernel is divided by √(k(x, x) k(y, y)) first, as hashing by angles needs.
     seed : int
         Chooses landmarks and sample. The same seed gives the same vectors.
 
@@ -96,6 +97,7 @@ class KernelPCA(Embedding):
         n_sample: int = 10_000,
         center: bool = False,
         residual: bool = False,
+        normalize: bool = False,
         seed: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -105,6 +107,7 @@ class KernelPCA(Embedding):
         self.n_sample = n_sample
         self.center = center
         self.residual = residual
+        self.normalize = normalize
         self.seed = seed
         self._validate()
 
@@ -119,13 +122,15 @@ class KernelPCA(Embedding):
         kernels.get(self.kernel)
 
     @property
+    def compared(self) -> Kernel:
+        """The kernel, normalised if asked for."""
+        kernel = kernels.get(self.kernel)
+        return kernel.normalized() if self.normalize else kernel
+
+    @property
     def upper_bound(self) -> bool:  # type: ignore[override]
         """Whether inner products of the vectors are never below the kernel."""
-        return self.residual and not self.center
-
-    def serves(self, kernel: Kernel) -> bool:
-        """Whether this is the kernel whose space the vectors live in."""
-        return bool(kernels.get(self.kernel) == kernel)
+        return self.residual and not self.center and not self.normalize
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose landmarks among items and learn the projection; return self.
@@ -137,13 +142,13 @@ class KernelPCA(Embedding):
         y : None
             Not used; here for scikit-learn's pipelines.
         """
-        kernel = kernels.get(self.kernel)
+        kernel = self.compared
         X = X if isinstance(X, Prepared) else items.rows_of(X, "KernelPCA.fit")
         rng = np.random.default_rng(self.seed)
-        sample = self._sample(kernel, X, rng)
+        sample = self._drawn(X, self.n_sample, rng)
         L = self._choose(kernel, X, sample, rng)
         K = kernel(L, L[:], dtype=np.float64)  # two arguments: nothing is mirrored
-        spectrum = Spectrum.of(_centred(K) if self.center else K)
+        spectrum = Spectrum.of(centred(K) if self.center else K)
         self._require_definite(kernel, L, K, spectrum)
         crossed = kernel(sample, L, dtype=np.float64)
         if self.center:
@@ -155,52 +160,14 @@ class KernelPCA(Embedding):
         self.landmarks_, self.spectrum_ = L, spectrum.values
         return self
 
-    def transform(
-        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Return the vectors of items, shape (len(X), E), or E + 1 with `residual`.
-
-        Parameters
-        ----------
-        X : items
-            Raw or prepared.
-        n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
-        """
-        self._require_fitted("weights_")
-        kernel = kernels.get(self.kernel)
-        P = kernel.prepare(X, where="KernelPCA.transform")
-        kernel._require_alike(P, self.landmarks_, ("the items", "the landmarks"))
-        error = kernel.tolerance(P, self.landmarks_, dtype=np.float64)
-        width = self.weights_.shape[1] + self.residual
-        out = np.empty((len(P), width), np.float32)
-
-        def fill(span: slice) -> None:
-            out[span] = self._embedded(kernel, P[span], span.start, error)
-
-        parallel.run(
-            fill, [(span,) for span in parallel.spans(len(P), BLOCK)],
-            n_jobs=n_jobs if kernel._threads else 1, label="embedding", show=show_progress,
-        )  # fmt: skip
-        return out
-
     # ---- fitting
-
-    def _sample(self, kernel: Kernel, X: Any, rng: np.random.Generator) -> Prepared:
-        n = items.length(X)
-        rows = np.sort(rng.choice(n, min(n, self.n_sample), replace=False))
-        return _taken(kernel, X, rows)
 
     def _choose(
         self, kernel: Kernel, X: Any, sample: Prepared, rng: np.random.Generator
     ) -> Prepared:
-        if self.landmarks != "random":
-            rows = choice.choose(kernel, sample, self.n_landmarks, self.landmarks, rng)
-            return sample.take(rows)
-        n = items.length(X)
-        return _taken(kernel, X, np.sort(rng.choice(n, min(n, self.n_landmarks), replace=False)))
+        if self.landmarks == "random":
+            return self._drawn(X, self.n_landmarks, rng)
+        return sample.take(choice.choose(kernel, sample, self.n_landmarks, self.landmarks, rng))
 
     def _require_definite(self, kernel: Kernel, L: Prepared, K: Matrix, found: Spectrum) -> None:
         """Refuse residuals where the kernel is not known, or shown not, to be PSD (PROOFS C1)."""
@@ -259,13 +226,16 @@ class KernelPCA(Embedding):
 
     # ---- embedding
 
-    def _embedded(self, kernel: Kernel, P: Prepared, first_row: int, error: float) -> Matrix:
-        crossed = np.empty((len(P), self.n_landmarks_))
-        kernel.tile(P, self.landmarks_, crossed, (first_row, 0))
-        Z = crossed @ self.weights_ - self.offsets_
+    @property
+    def _width(self) -> int:
+        return super()._width + self.residual
+
+    def _finished(
+        self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int, error: float
+    ) -> Matrix:
         if not self.residual:
             return Z
-        own = kernel._diag(P, np.dtype(np.float64))
+        own = self.compared._diag(P, np.dtype(np.float64))
         if self.center:
             own = own - 2 * crossed.mean(axis=1) + self.mean_  # B18
         return np.column_stack([Z, self._residuals(Z, own, first_row, error)])
@@ -316,15 +286,3 @@ class KernelPCA(Embedding):
 
 
 _ELSEWHERE = "Use mercer.evaluate.ground_truth, which needs none."
-
-
-def _taken(kernel: Kernel, X: Any, rows: Ids) -> Prepared:
-    if isinstance(X, Prepared):
-        return X.take(rows)
-    return kernel.prepare(items.take(X, rows), where="KernelPCA.fit")
-
-
-def _centred(K: Matrix) -> Matrix:
-    """Return H K H with H = I - eeᵀ/p (K p.3 misprints the third term)."""
-    means = K.mean(axis=0)
-    return np.asarray(K - means - means[:, None] + means.mean())

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mercer.kernels.similarity import unit
 
-__all__ = ["Spectrum", "basis", "departure", "rotation"]
+__all__ = ["Spectrum", "basis", "centred", "departure", "rotation"]
 
 Matrix = npt.NDArray[np.float64]
 
@@ -66,3 +66,9 @@ def departure(W: Matrix, K: Matrix, error: float) -> float:
     kernel_part = error * float(((scale @ size) ** 2).sum())
     products = 4 * len(K) * unit(np.float64) * float(np.linalg.norm(size.T @ np.abs(K) @ size))
     return found + kernel_part + products
+
+
+def centred(K: Matrix) -> Matrix:
+    """Return H K H with H = I - eeᵀ/p (K p.3 misprints the third term)."""
+    means = K.mean(axis=0)
+    return np.asarray(K - means - means[:, None] + means.mean())

@@ -174,6 +174,19 @@ class _Wrapped(Kernel):
         self.nonnegative, self._threads = self.kernel.nonnegative, self.kernel._threads
         self._tile_shape = self.kernel._tile_shape
 
+    def _require_own(self, P: Prepared) -> Prepared:
+        """Items prepared for the kernel inside are taken as well."""
+        if P.kernel is self or P.kernel == self:
+            return P
+        return Prepared(self, self._wrap(self.kernel.prepare(P)), P.form)
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        return self._wrap(self.kernel._prepared(X))
+
+    @abstractmethod
+    def _wrap(self, P: Prepared) -> tuple[Any, ...]:
+        """Return the parts of `Prepared` for items prepared for the kernel inside."""
+
     def _inner_tolerance(self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike) -> float:
         return self.kernel.tolerance(*(P.parts[0] for P in prepared), dtype=dtype)
 
@@ -181,8 +194,8 @@ class _Wrapped(Kernel):
 class _Changed(_Wrapped):
     """One kernel whose values are changed one by one."""
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        return (self.kernel._prepared(X),)
+    def _wrap(self, P: Prepared) -> tuple[Any, ...]:
+        return (P,)
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         self.kernel._tile(P.parts[0], R.parts[0], out)
@@ -267,8 +280,7 @@ class Normalized(_Wrapped):
         self.kernel = kernel
         self._validate()
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        P = self.kernel._prepared(X)
+    def _wrap(self, P: Prepared) -> tuple[Any, ...]:
         own = self.kernel._diag(P, np.dtype(np.float64))
         if (own < 0).any():
             row = int(np.argmax(own < 0))

@@ -2,5 +2,6 @@
 
 from mercer.search.base import Candidates, Searcher
 from mercer.search.bounds import BoundScan
+from mercer.search.scan import Scan
 
-__all__ = ["BoundScan", "Candidates", "Searcher"]
+__all__ = ["BoundScan", "Candidates", "Scan", "Searcher"]

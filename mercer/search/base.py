@@ -12,10 +12,11 @@ import numpy.typing as npt
 from mercer.arrays import Ids
 from mercer.params import Params
 
-__all__ = ["Candidates", "Floats", "Mask", "Searcher"]
+__all__ = ["Candidates", "Codes", "Floats", "Mask", "Searcher"]
 
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,16 @@ class Searcher(Params):
     ----------
     bounded : bool
         Whether the values of its candidates are upper bounds of the kernel.
+    learns : bool
+        Whether `fit` learns something that all searchers of an index share.
     """
 
     bounded: bool = False
+    learns: bool = False
+
+    def fit(self, Z: Floats) -> Self:
+        """Learn from vectors of a sample, where there is something to learn; return self."""
+        return self
 
     @abstractmethod
     def build(self, Z: Floats) -> Self:

@@ -19,6 +19,7 @@ from mercer.search.bounds import SEED_RESIDUAL, BoundScan
 __all__ = ["SPARE", "Part", "Queries", "Ranking"]
 
 SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
+LEAST = 100  # candidates scored where nothing tells when to stop
 ROUND = 32  # candidates of each query scored before the threshold is looked at again
 MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared, tile by tile
 TILE_ROWS = 1024
@@ -132,8 +133,12 @@ class Ranking:
             self._descend(part, some, relaxed, np.sort(known.rows, axis=1))
         self.proven[:] = relaxed == 1.0
 
-    def search_some(self, n: int) -> None:
-        """Evaluate at most n candidates of each query, the most promising first."""
+    def search_some(self, n: int | None = None) -> None:
+        """Evaluate at most n candidates of each query, the most promising first.
+
+        Ten times as many as are wanted by default, and at least 100.
+        """
+        n = max(LEAST, 10 * self.k) if n is None else n
         if not self.parts:
             return
         found = [p.searcher.candidates(self.queries.vectors, n + 1, p.allowed) for p in self.parts]

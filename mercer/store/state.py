@@ -12,11 +12,13 @@ import numpy as np
 
 from mercer import items, kernels
 from mercer.arrays import Array
-from mercer.embeddings import Embedding, KernelPCA
+from mercer.codes import Code, Sign
+from mercer.embeddings import Embedding, Identity, KernelPCA, KLSHDirections
+from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.errors import KernelError, StoreError
 from mercer.kernels import Kernel, Prepared
 from mercer.params import Params, plain
-from mercer.search import BoundScan, Searcher
+from mercer.search import BoundScan, Scan, Searcher
 from mercer.segment import Segment
 from mercer.segments import Segments
 from mercer.store.items import pack_part, unpack_part
@@ -32,12 +34,19 @@ __all__ = [
 ]
 
 # all classes that a saved index may name, and what each must have learned to be of use
-EMBEDDINGS: dict[str, tuple[type[Embedding], set[str]]] = {
-    "KernelPCA": (KernelPCA, {"landmarks_", "weights_", "offsets_", "n_landmarks_", "reach_",
-                              "mean_", "departure_", "rounding_"}),
-}  # fmt: skip
-SEARCHERS: dict[str, tuple[type[Searcher], set[str]]] = {
+Known = dict[str, tuple[type[Params], set[str]]]
+MAP = {"landmarks_", "weights_", "offsets_", "n_landmarks_"}
+EMBEDDINGS: Known = {
+    "KernelPCA": (KernelPCA, MAP | {"reach_", "mean_", "departure_", "rounding_"}),
+    "KLSHDirections": (KLSHDirections, MAP),
+    "Identity": (Identity, {"n_features_"}),
+}
+CODES: Known = {
+    "Sign": (Sign, {"n_bits_", "directions_"}),
+}
+SEARCHERS: Known = {
     "BoundScan": (BoundScan, {"vectors_"}),
+    "Scan": (Scan, {"codes_"}),
 }
 LEARNED = re.compile(r"[a-z][a-z0-9_]*_")
 SAMPLES = 16  # items whose kernel values are kept, to know the kernel again
@@ -97,7 +106,7 @@ def _pack_object(part: Params, known: dict[str, Any], kernel: Kernel) -> dict[st
 def _pack_param(value: Any, kernel: Kernel) -> Any:
     if isinstance(value, Kernel):  # None stands for the kernel of the index itself
         return {"kernel": None if value == kernel else _spec(value)}
-    return plain(value)
+    return {"code": _pack_object(value, CODES, kernel)} if isinstance(value, Code) else plain(value)
 
 
 def _pack_learned(value: Any) -> Any:
@@ -159,7 +168,7 @@ def unpack_kernel(tree: dict[str, Any]) -> Kernel:
 def unpack_embedding(tree: dict[str, Any], kernel: Kernel) -> Embedding:
     """Return the embedding of a tree, with what it learned."""
     embedding: Embedding = _unpack_object(tree["embedding"], EMBEDDINGS, kernel)
-    if isinstance(embedding, KernelPCA) and "landmarks_" in vars(embedding):
+    if isinstance(embedding, LandmarkMap) and "landmarks_" in vars(embedding):
         _require_lengths(
             "the embedding", landmarks=len(embedding.landmarks_), weights=len(embedding.weights_),
             n_landmarks_=embedding.n_landmarks_,
@@ -188,7 +197,7 @@ def _unpack_object(tree: dict[str, Any], known: dict[str, Any], kernel: Kernel) 
     cls, needed = known[name]
     params = {key: _unpack_param(value, kernel) for key, value in tree["params"].items()}
     part = cls(**params)
-    inner = kernels.get(params.get("kernel", kernel))
+    inner = part.compared if isinstance(part, LandmarkMap) else kernel
     for key, value in tree["state"].items():
         if not LEARNED.fullmatch(key):
             raise StoreError(f"{name} cannot have learned {key!r}. {RESTORE}")
@@ -202,6 +211,8 @@ def _unpack_object(tree: dict[str, Any], known: dict[str, Any], kernel: Kernel) 
 def _unpack_param(value: Any, kernel: Kernel) -> Any:
     if not isinstance(value, dict):
         return value
+    if "code" in value:
+        return _unpack_object(value["code"], CODES, kernel)
     return kernel if value["kernel"] is None else kernels.from_spec(value["kernel"])
 
 

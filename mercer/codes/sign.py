@@ -1,0 +1,101 @@
+"""One bit for each projection: which side of a hyperplane a vector lies on."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import parallel
+from mercer.codes.base import Code
+from mercer.errors import InputError, NotFittedError
+from mercer.params import check_count
+
+__all__ = ["Sign"]
+
+DRAWS = (None, "gaussian", "orthogonal")
+BLOCK = 4096  # vectors encoded in one go
+
+
+class Sign(Code):
+    """The signs of projections, eight to a byte (Charikar's LSH for cosines).
+
+    Two vectors at an angle θ differ in a Gaussian bit with probability θ/π.
+
+    Parameters
+    ----------
+    hyperplanes : {"gaussian", "orthogonal"} or None
+        How the directions are drawn. "orthogonal": in blocks of as many as there are dimensions,
+        each a random rotation, which wastes no bit on a direction another one nearly has. None:
+        the vectors are projections already, one bit each.
+    n_bits : int, optional
+        How many bits; as many as there are dimensions by default. Not used without hyperplanes.
+    seed : int
+        Chooses the directions.
+
+    Attributes
+    ----------
+    directions_ : ndarray of float32, shape (d, n_bits), or None
+        The normals of the hyperplanes, one a column.
+    n_bits_ : int
+        How many bits a code has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.codes import Sign
+    >>> Z = np.array([[1.0, -2.0, 3.0], [-1.0, 2.0, 3.0]], np.float32)
+    >>> Sign(None).fit(Z).encode(Z)
+    array([[160],
+           [ 96]], dtype=uint8)
+    """
+
+    def __init__(
+        self, hyperplanes: str | None = "orthogonal", n_bits: int | None = None, seed: int = 0
+    ) -> None:
+        self.hyperplanes = hyperplanes
+        self.n_bits = n_bits
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        if self.hyperplanes not in DRAWS:
+            raise InputError(
+                f"Sign: hyperplanes is {self.hyperplanes!r}. Pass 'gaussian', 'orthogonal' or None."
+            )
+        if self.n_bits is not None:
+            check_count("Sign", "n_bits", self.n_bits)
+        check_count("Sign", "seed", self.seed, at_least=0)
+
+    def fit(self, Z: npt.NDArray[np.float32]) -> Self:
+        """Draw the directions for vectors of this width, and return self."""
+        d = Z.shape[1]
+        self.n_bits_ = d if self.hyperplanes is None else self.n_bits or d
+        rng = np.random.default_rng(self.seed)
+        self.directions_ = None
+        if self.hyperplanes == "gaussian":
+            self.directions_ = rng.normal(size=(d, self.n_bits_)).astype(np.float32)
+        elif self.hyperplanes == "orthogonal":
+            n_blocks = -(-self.n_bits_ // d)
+            blocks = [_rotation(d, rng) for _ in range(n_blocks)]
+            self.directions_ = np.hstack(blocks)[:, : self.n_bits_].astype(np.float32)
+        return self
+
+    def query(self, Z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the projections themselves, shape (n, n_bits)."""
+        if not hasattr(self, "n_bits_"):
+            raise NotFittedError("Sign: not fitted yet. Call Sign.fit(Z) first.")
+        return Z if self.directions_ is None else Z @ self.directions_
+
+    def encode(self, Z: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+        """Return the signs, packed as ``numpy.packbits`` does; 0 counts as positive."""
+        spans = parallel.spans(len(Z), BLOCK)
+        parts = [np.packbits(self.query(Z[span]) >= 0, axis=1) for span in spans]
+        return np.concatenate(parts)
+
+
+def _rotation(d: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Return a random orthogonal matrix, each as likely as any other (signs fixed after QR)."""
+    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
+    return np.asarray(Q * np.sign(np.diag(R)))

@@ -1,0 +1,208 @@
+"""Binary Fourier codes: the sides of random waves through the vectors (K §6.7)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, kernels, parallel
+from mercer.embeddings.kpca import KernelPCA
+from mercer.embeddings.landmark_map import BLOCK, LandmarkMap
+from mercer.embeddings.subspace import Matrix
+from mercer.errors import InputError
+from mercer.kernels import Kernel, Prepared
+from mercer.params import check_count, check_number
+
+__all__ = ["FourierDirections"]
+
+
+class FourierDirections(LandmarkMap):
+    """Random waves cos(ω·z + b) + t through vectors z; their signs are binary Fourier codes.
+
+    The probability that two items differ in a bit grows with their distance d, as
+    ``(8/π²) Σ_m (1 - κ(m d)) / (4m² - 1)``, m = 1, 2, …, where κ is the kernel of which ω follows
+    the Fourier transform; it is never above 4/π² = 0.405 (PROOFS B10).
+
+    For `RBF` and `Laplacian` kernels of dense vectors, z are the vectors themselves and κ is the
+    kernel. For any other kernel, and sparse vectors, z are kernel PCA vectors of the normalised
+    kernel k: as ``s (1 - k)`` is ``(s/2) |z(x) - z(y)|²`` if no component is left out, κ is
+    ``exp(s (k - 1))``, which ranks as k does.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity.
+    n_bits : int
+        How many waves.
+    scale : float, optional
+        s, how short the waves are: κ is ``exp(s (k - 1))``, or ``k**s`` without kernel PCA. By
+        default 1 without kernel PCA, and with it 1 / the total variance of the vectors, which
+        makes the mean of ``(s/2) |z(x) - z(y)|²`` over pairs of items 1: much longer waves
+        separate too little, and much shorter ones all items but the nearest alike.
+    n_components, n_landmarks : int
+        Of kernel PCA; not used without.
+    seed : int
+        Chooses landmarks and waves.
+
+    Attributes
+    ----------
+    scale_ : float
+        s.
+    n_landmarks_ : int
+        How many kernel values an item costs: 0 without kernel PCA.
+    weights_ : ndarray of float64
+        ω, one wave a column, shape (n_features, n_bits); with kernel PCA, its weights times ω,
+        shape (n_landmarks_, n_bits).
+    offsets_ : ndarray of float64, shape (n_bits,)
+        What is subtracted before the cosine: -b, with kernel PCA also the mean it subtracts.
+    shifts_ : ndarray of float64, shape (n_bits,)
+        t, what is added after it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings import FourierDirections
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
+    >>> FourierDirections("chi2", n_bits=16, n_landmarks=60).fit_transform(X).shape
+    (100, 16)
+    >>> FourierDirections("rbf", n_bits=16).fit(X).n_landmarks_
+    0
+    """
+
+    shifts_: npt.NDArray[np.float64]
+
+    def __init__(
+        self,
+        kernel: str | Kernel,
+        n_bits: int = 256,
+        *,
+        scale: float | None = None,
+        n_components: int = 64,
+        n_landmarks: int = 300,
+        seed: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_bits = n_bits
+        self.scale = scale
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        for name in ("n_bits", "n_components", "n_landmarks"):
+            check_count("FourierDirections", name, getattr(self, name))
+        check_count("FourierDirections", "seed", self.seed, at_least=0)
+        if self.scale is not None:
+            check_number("FourierDirections", "scale", self.scale, above=0)
+        kernels.get(self.kernel)
+
+    @property
+    def compared(self) -> Kernel:
+        """The normalised kernel, by which items and landmarks are compared."""
+        return kernels.get(self.kernel).normalized()
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks where they are needed, and draw the waves; return self.
+
+        Parameters
+        ----------
+        X : items
+            The data, or a fair sample of it.
+        y : None
+            Not used.
+        """
+        X = X if isinstance(X, Prepared) else items.rows_of(X, "FourierDirections.fit")
+        rng = np.random.default_rng([self.seed, 1])  # not the numbers that choose landmarks
+        vars(self).pop("landmarks_", None)
+        rows = X.parts[0] if isinstance(X, Prepared) else X
+        kernel = kernels.get(self.kernel)
+        if isinstance(kernel, (kernels.RBF, kernels.Laplacian)) and not items.is_sparse(rows):
+            self._fit_vectors(kernel, X, rng)
+        else:
+            self._fit_landmarks(X, rng)
+        self.offsets_ -= rng.uniform(0, 2 * np.pi, self.n_bits)
+        self.shifts_ = rng.uniform(-1, 1, self.n_bits)
+        return self
+
+    def _fit_vectors(
+        self, kernel: kernels.RBF | kernels.Laplacian, X: Any, rng: np.random.Generator
+    ) -> None:
+        """Draw waves whose transform is the kernel itself (Bochner)."""
+        P = kernel.prepare(X, where="FourierDirections.fit")
+        shape = int(P.parts[0].shape[1]), self.n_bits
+        self.scale_ = 1.0 if self.scale is None else float(self.scale)
+        gamma = self.scale_ * kernel._gamma(shape[0])
+        if isinstance(kernel, kernels.RBF):
+            self.weights_ = np.sqrt(2 * gamma) * rng.normal(size=shape)
+        else:
+            self.weights_ = gamma * rng.standard_cauchy(size=shape)
+        self.offsets_ = np.zeros(self.n_bits)
+        self.n_landmarks_ = 0
+
+    def _fit_landmarks(self, X: Any, rng: np.random.Generator) -> None:
+        """Draw waves through kernel PCA vectors, and fold both linear maps into one.
+
+        Distances do not change with the origin: a centred kernel PCA wastes no component on it.
+        """
+        pca = KernelPCA(self.compared, self.n_components, n_landmarks=self.n_landmarks,
+                        center=True, seed=self.seed).fit(X)  # fmt: skip
+        variance = float(pca.energies_.sum())
+        chosen = 1 / variance if variance > 0 else 1.0
+        self.scale_ = chosen if self.scale is None else float(self.scale)
+        waves = np.sqrt(self.scale_) * rng.normal(size=(pca.n_components_, self.n_bits))
+        self.weights_, self.offsets_ = pca.weights_ @ waves, pca.offsets_ @ waves
+        self.landmarks_, self.n_landmarks_ = pca.landmarks_, pca.n_landmarks_
+
+    def transform(
+        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return the heights of the waves at items, shape (len(X), n_bits).
+
+        Parameters
+        ----------
+        X : items
+            Raw or prepared.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+        """
+        self._require_fitted("weights_")
+        if self.n_landmarks_ > 0:
+            return super().transform(X, n_jobs=n_jobs, show_progress=show_progress)
+        rows = self._own_vectors(X)
+        out = np.empty((len(rows), self._width), np.float32)
+
+        def fill(span: slice) -> None:
+            out[span] = self._waves(rows[span].astype(np.float64) @ self.weights_ - self.offsets_)
+
+        tasks = [(span,) for span in parallel.spans(len(rows), BLOCK)]
+        parallel.run(fill, tasks, n_jobs=n_jobs, label="embedding", show=show_progress)
+        return out
+
+    def _own_vectors(self, X: Any) -> Any:
+        """Return items as the vectors they are, dense and as wide as those of `fit`."""
+        where = "FourierDirections.transform"
+        rows = kernels.get(self.kernel).prepare(X, where=where).parts[0]
+        if items.is_sparse(rows):
+            raise InputError(
+                f"{where}: items are sparse, but it was fitted on dense ones. Pass them as "
+                "X.toarray(), or fit on sparse ones."
+            )
+        if rows.shape[1] != len(self.weights_):
+            raise InputError(
+                f"{where}: items have {rows.shape[1]} features but it was fitted on "
+                f"{len(self.weights_)}. Pass items from the same source."
+            )
+        return rows
+
+    def _finished(
+        self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int, error: float
+    ) -> Matrix:
+        return self._waves(Z)
+
+    def _waves(self, phases: Matrix) -> Matrix:
+        return np.asarray(np.cos(phases) + self.shifts_)

@@ -1,0 +1,160 @@
+"""Kernelized LSH: random directions in the kernel's space, as sums over landmarks (K §4, R)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from mercer import items, kernels
+from mercer.embeddings.landmark_map import LandmarkMap
+from mercer.embeddings.subspace import Matrix, Spectrum, centred
+from mercer.errors import InputError
+from mercer.kernels import Kernel, Prepared
+from mercer.params import check_count, check_number
+
+__all__ = ["KLSHDirections"]
+
+CENTERS = ("both", "landmarks", "none")
+THRESHOLD = 1e-10  # of the largest eigenvalue: smaller ones are rounding
+
+
+class KLSHDirections(LandmarkMap):
+    """Projections of items on random directions; their signs are the bits of Kernelized LSH.
+
+    A direction is w = K^(-1/2) e_S over p landmarks, with K their centred kernel matrix and e_S
+    the indicator of t of them: by the central limit theorem nearly Gaussian in the span of the
+    landmarks.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity. It need not be positive semi-definite: negative eigenvalues are dropped.
+    n_bits : int
+        How many directions.
+    n_landmarks : int
+        p, how many items the directions are sums over.
+    subset : int or None
+        t, how many landmarks each direction draws, at most half of them. None: Gaussian weights
+        in place of e_S, which makes the direction exactly Gaussian.
+    rank : int, optional
+        How many of the largest eigenvalues are kept, all by default. Fewer leave out noise (R).
+    scale : float, optional
+        s of the transformation exp(s (k - 1)) before all else, which keeps the ranking (R eq. 4).
+    center : {"both", "landmarks", "none"}
+        "landmarks": K is centred and the items are not, as the paper prints it. "both": items
+        too, which balances the bits. "none": nothing is centred (E eq. 15).
+    normalize : bool
+        Whether the kernel is divided by √(k(x, x) k(y, y)) first. Bits know angles only.
+    seed : int
+        Chooses landmarks and directions.
+
+    Attributes
+    ----------
+    spectrum_ : ndarray of float64
+        Eigenvalues of the (centred) landmark matrix, decreasing.
+    rank_ : int
+        How many of them are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings import KLSHDirections
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
+    >>> KLSHDirections("chi2", n_bits=16, n_landmarks=60, subset=10).fit_transform(X).shape
+    (100, 16)
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel,
+        n_bits: int = 256,
+        *,
+        n_landmarks: int = 300,
+        subset: int | None = 30,
+        rank: int | None = None,
+        scale: float | None = None,
+        center: str = "both",
+        normalize: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_bits = n_bits
+        self.n_landmarks = n_landmarks
+        self.subset = subset
+        self.rank = rank
+        self.scale = scale
+        self.center = center
+        self.normalize = normalize
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        for name in ("n_bits", "n_landmarks", "subset", "rank"):
+            if getattr(self, name) is not None or name.startswith("n_"):
+                check_count("KLSHDirections", name, getattr(self, name))
+        check_count("KLSHDirections", "seed", self.seed, at_least=0)
+        if self.scale is not None:
+            check_number("KLSHDirections", "scale", self.scale, above=0)
+        if self.center not in CENTERS:
+            raise InputError(
+                f"KLSHDirections: center is {self.center!r}. Pass one of: {', '.join(CENTERS)}."
+            )
+        if self.subset is not None and self.subset > max(1, self.n_landmarks // 2):
+            raise InputError(
+                f"KLSHDirections: subset is {self.subset} of {self.n_landmarks} landmarks. Pass at "
+                "most half of them: a subset and the rest of the landmarks give the same bit."
+            )
+        kernels.get(self.kernel)
+
+    @property
+    def compared(self) -> Kernel:
+        """The kernel after normalisation and transformation, in this order."""
+        kernel = kernels.get(self.kernel)
+        kernel = kernel.normalized() if self.normalize else kernel
+        return kernel if self.scale is None else kernel.exp(self.scale)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks among items and draw the directions; return self.
+
+        Parameters
+        ----------
+        X : items
+            The data, or a fair sample of it.
+        y : None
+            Not used.
+        """
+        X = X if isinstance(X, Prepared) else items.rows_of(X, "KLSHDirections.fit")
+        rng = np.random.default_rng(self.seed)
+        L = self._drawn(X, self.n_landmarks, rng)
+        K = self.compared(L, L[:], dtype=np.float64)
+        K = (K + K.T) / 2
+        spectrum = Spectrum.of(K if self.center == "none" else centred(K))
+        draws = self._draws(len(L), rng)
+        self.weights_ = self._weights(spectrum, draws)
+        # E of the projection over the landmarks; the other terms of the centred kernel vanish,
+        # because the weights of a direction sum to 0 (PROOFS B6)
+        means = K.mean(axis=0) if self.center == "both" else np.zeros(len(L))
+        self.offsets_ = means @ self.weights_
+        self.landmarks_, self.n_landmarks_ = L, len(L)
+        self.spectrum_ = spectrum.values
+        return self
+
+    def _draws(self, p: int, rng: np.random.Generator) -> Matrix:
+        """Return e_S, or Gaussian weights, one direction a column."""
+        if self.subset is None:
+            return rng.normal(size=(p, self.n_bits))
+        size = max(1, min(self.subset, p // 2))
+        chosen = np.zeros((p, self.n_bits))
+        for bit in range(self.n_bits):
+            chosen[rng.choice(p, size, replace=False), bit] = 1
+        return chosen
+
+    def _weights(self, spectrum: Spectrum, draws: Matrix) -> Matrix:
+        """Return K^(-1/2) times the draws, with the pseudo-inverse: H K H is singular."""
+        values = spectrum.values
+        kept = values > max(THRESHOLD * values[0], np.finfo(np.float64).tiny)
+        most = len(values) - (self.center != "none")  # the mean itself is no direction
+        self.rank_ = min(int(kept.sum()), most, self.rank or most)
+        U, roots = spectrum.vectors[:, : self.rank_], np.sqrt(values[: self.rank_])
+        return np.ascontiguousarray(U @ ((U.T @ draws) / roots[:, None]))

@@ -1,0 +1,140 @@
+"""Random maximum margin hashing: hyperplanes that split random items as widely as can be (E §3.2)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from mercer import items, kernels
+from mercer.arrays import Ids
+from mercer.embeddings.landmark_map import LandmarkMap
+from mercer.embeddings.subspace import Matrix
+from mercer.kernels import Kernel, Prepared
+from mercer.params import check_count, check_number
+
+__all__ = ["MaxMarginDirections"]
+
+MOST_STEPS = 100_000  # of one SVM; far more than 32 items need, unless C is huge and nothing splits
+
+
+class MaxMarginDirections(LandmarkMap):
+    """Distances of items from random hyperplanes of wide margin; their signs are bits.
+
+    Each bit draws some landmarks, calls half of them +1 and the others -1 at random, and learns
+    a support vector machine that tells them apart (E eq. 16-18). A hyperplane far from the items
+    it was learned on seldom comes between close neighbours.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity. It need not be positive semi-definite; margins mean little then.
+    n_bits : int
+        How many hyperplanes.
+    n_landmarks : int
+        How many items all the hyperplanes draw from: what one item costs in kernel values.
+    n_items : int
+        How many landmarks a hyperplane is learned on, at least 2; the last of an odd number is
+        left out. Where there are fewer landmarks, all are drawn.
+    C : float
+        The price of a landmark inside the margin. It must be large: values of a normalised kernel
+        differ so little that with C = 1 nearly every landmark ends at the price limit, and the
+        machine becomes the difference of the two means, which errs on a quarter of its own items.
+    normalize : bool
+        Whether the kernel is divided by √(k(x, x) k(y, y)) first. Bits know angles only.
+    seed : int
+        Chooses landmarks, draws and labels.
+
+    Attributes
+    ----------
+    landmarks_ : Prepared
+        The p landmarks.
+    weights_ : ndarray of float64, shape (p, n_bits)
+        α ε of every hyperplane's support vectors, 0 for the other landmarks.
+    offsets_ : ndarray of float64, shape (n_bits,)
+        Minus the intercepts: vectors are the machines' decision values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings import MaxMarginDirections
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
+    >>> MaxMarginDirections("chi2", n_bits=16, n_landmarks=60).fit_transform(X).shape
+    (100, 16)
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel,
+        n_bits: int = 256,
+        *,
+        n_landmarks: int = 1024,
+        n_items: int = 32,
+        C: float = 1000.0,
+        normalize: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_bits = n_bits
+        self.n_landmarks = n_landmarks
+        self.n_items = n_items
+        self.C = C
+        self.normalize = normalize
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        for name, least in {"n_bits": 1, "n_landmarks": 1, "n_items": 2, "seed": 0}.items():
+            check_count("MaxMarginDirections", name, getattr(self, name), at_least=least)
+        check_number("MaxMarginDirections", "C", self.C, above=0)
+        kernels.get(self.kernel)
+
+    @property
+    def compared(self) -> Kernel:
+        """The kernel, normalised where `normalize` says so."""
+        kernel = kernels.get(self.kernel)
+        return kernel.normalized() if self.normalize else kernel
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks among items and learn the hyperplanes; return self.
+
+        Parameters
+        ----------
+        X : items
+            The data, or a fair sample of it.
+        y : None
+            Not used.
+        """
+        X = X if isinstance(X, Prepared) else items.rows_of(X, "MaxMarginDirections.fit")
+        rng = np.random.default_rng(self.seed)
+        L = self._drawn(X, self.n_landmarks, rng)
+        K = self.compared(L, L[:], dtype=np.float64)
+        self._learn((K + K.T) / 2, rng)
+        self.landmarks_, self.n_landmarks_ = L, len(L)
+        return self
+
+    def _learn(self, K: Matrix, rng: np.random.Generator) -> None:
+        """Learn one machine for each bit, on landmarks drawn without replacement."""
+        p = len(K)
+        half = min(self.n_items, p) // 2
+        self.weights_ = np.zeros((p, self.n_bits))
+        self.offsets_ = np.zeros(self.n_bits)
+        if half == 0:
+            return  # a single landmark cannot be split: every projection is 0
+        labels = np.repeat([1, -1], half)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a machine that was stopped early is a hyperplane too
+            for bit in range(self.n_bits):
+                rows = rng.choice(p, 2 * half, replace=False)  # in random order: labels are too
+                self.weights_[rows, bit], intercept = self._machine(K[np.ix_(rows, rows)], labels)
+                self.offsets_[bit] = -intercept
+
+    def _machine(self, K: Matrix, labels: Ids) -> tuple[Matrix, float]:
+        """Return α ε of every item, and the intercept."""
+        from sklearn.svm import SVC  # type: ignore[import-untyped]
+
+        machine = SVC(kernel="precomputed", C=self.C, max_iter=MOST_STEPS).fit(K, labels)
+        weights = np.zeros(len(K))
+        weights[machine.support_] = machine.dual_coef_[0]
+        return weights, float(machine.intercept_[0])

@@ -1,0 +1,178 @@
+"""Scan all codes, by Hamming distance or by what the query keeps of its projections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.arrays import Ids
+from mercer.codes import Code
+from mercer.search._code_loops import asymmetric_scores
+from mercer.search.base import Candidates, Codes, Floats, Mask, Searcher
+
+__all__ = ["Scan"]
+
+FEW = 1 / 4  # of the rows allowed: from here down their codes are copied out
+SPARE = 16  # rows beyond those asked for: fast scan rounds its sums
+
+
+class Scan(Searcher):
+    """Every code, nearest first.
+
+    Parameters
+    ----------
+    code : Code
+        Turns vectors into codes.
+    asymmetric : bool
+        Whether a query keeps its projections y and rows are ranked by Σ ± y over their bits,
+        which costs nothing and finds more than the Hamming distance to the query's own bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.codes import Sign
+    >>> from mercer.search import Scan
+    >>> Z = np.array([[1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]], np.float32)
+    >>> scan = Scan(Sign(None)).fit(Z).build(Z)
+    >>> found = scan.candidates(np.array([[-0.1, 5.0]], np.float32), n=2)
+    >>> found.rows, found.values.round(1)
+    (array([[1, 0]]), array([[5.1, 4.9]], dtype=float32))
+    """
+
+    learns = True
+
+    def __init__(self, code: Code, asymmetric: bool = True) -> None:
+        self.code = code
+        self.asymmetric = asymmetric
+
+    def fit(self, Z: Floats) -> Self:
+        """Let the code learn from vectors; return self."""
+        self.code.fit(Z)
+        return self
+
+    def build(self, Z: Floats) -> Self:
+        """Encode the vectors of all rows, and return self."""
+        self.codes_ = self.code.encode(Z)
+        self.__dict__.pop("_fast", None)
+        return self
+
+    def __len__(self) -> int:
+        return len(self.codes_)
+
+    def candidates(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
+        """Return the n rows with the nearest codes for each query; see `Searcher`.
+
+        Values are Σ ± y, or minus the Hamming distance.
+        """
+        everything = _Codes(self.codes_, self)
+        if allowed is None:
+            return everything.nearest(Zq, n)
+        if np.count_nonzero(allowed) > FEW * len(self):
+            return everything.allowed(Zq, n, allowed)
+        rows = np.flatnonzero(allowed)
+        return _renamed(_Codes(self.codes_[rows], self), Zq, n, rows)
+
+    @cached_property
+    def _fast(self) -> Any:
+        with _one_thread() as faiss:
+            return _fast_scan(faiss, self.codes_)
+
+
+class _Codes:
+    """Some codes that are scanned together."""
+
+    def __init__(self, codes: Codes, scan: Scan) -> None:
+        self.codes, self.scan = codes, scan
+
+    def nearest(self, Zq: Floats, n: int) -> Candidates:
+        """Return the n nearest codes of each query."""
+        n = min(n, len(self.codes))
+        if not n:
+            return _none(len(Zq))
+        projections = np.ascontiguousarray(self.scan.code.query(Zq))
+        with _one_thread() as faiss:
+            search = self._asymmetric if self.scan.asymmetric else self._hamming
+            return search(faiss, projections, n)
+
+    def _hamming(self, faiss: Any, projections: Floats, n: int) -> Candidates:
+        own = np.packbits(projections >= 0, axis=1)
+        distances, rows = faiss.knn_hamming(own, np.ascontiguousarray(self.codes), n)
+        return Candidates(rows, -distances.astype(np.float32))
+
+    def _asymmetric(self, faiss: Any, projections: Floats, n: int) -> Candidates:
+        whole = self.codes is self.scan.codes_
+        fast = self.scan._fast if whole else _fast_scan(faiss, self.codes)
+        rows = fast.search(_in_nibbles(projections, self.codes.shape[1]),
+                           min(n + SPARE, len(self.codes)))[1]  # fmt: skip
+        values = np.full(rows.shape, -np.inf, np.float32)
+        asymmetric_scores(projections, self.codes, rows, values)
+        order = np.lexsort((rows, -values), axis=-1)[:, :n]
+        return Candidates(np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1))
+
+    def allowed(self, Zq: Floats, n: int, allowed: Mask) -> Candidates:
+        """Return the n nearest codes that are allowed: more are looked at until there are n."""
+        n = min(n, int(np.count_nonzero(allowed)))
+        asked = n + int(1.2 * n * (1 - allowed.mean())) + SPARE
+        while True:
+            found = self.nearest(Zq, asked)
+            good = (found.rows >= 0) & allowed[found.rows]
+            if asked >= len(self.codes) or (good.sum(axis=1) >= n).all():
+                break
+            asked *= 2
+        order = np.argsort(~good, axis=1, kind="stable")[:, :n]
+        rows = np.where(good, found.rows, -1)
+        values = np.where(good, found.values, -np.inf).astype(np.float32)
+        return Candidates(np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1))
+
+
+def _renamed(codes: _Codes, Zq: Floats, n: int, rows: Ids) -> Candidates:
+    """Return candidates among a copy of some rows by their own numbers."""
+    found = codes.nearest(Zq, n)
+    return Candidates(rows[found.rows] if found.rows.size else found.rows, found.values)
+
+
+@contextmanager
+def _one_thread() -> Iterator[Any]:
+    """Give faiss with one thread: blocks of queries run on threads of ours."""
+    import faiss  # a second of import, for those who use it
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield faiss
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def _none(n_queries: int) -> Candidates:
+    return Candidates(np.empty((n_queries, 0), np.int64), np.empty((n_queries, 0), np.float32))
+
+
+def _fast_scan(faiss: Any, codes: Codes) -> Any:
+    """Return faiss's fast scan over bits: product codes whose centroids are corners of a cube.
+
+    Each half of a byte is a quantiser of four dimensions with the 16 corners (±1, ±1, ±1, ±1), so
+    the packed bytes are its codes and inner products are Σ ± y.
+    """
+    n_halves = 2 * codes.shape[1]
+    index = faiss.IndexPQ(4 * n_halves, n_halves, 4, faiss.METRIC_INNER_PRODUCT)
+    corners = 2.0 * np.unpackbits(np.arange(16, dtype=np.uint8)[:, None], axis=1)[:, 4:] - 1
+    centroids = np.tile(corners.astype(np.float32), (n_halves, 1))
+    faiss.copy_array_to_vector(centroids.ravel(), index.pq.centroids)
+    faiss.copy_array_to_vector(np.ascontiguousarray(codes).ravel(), index.codes)
+    index.is_trained, index.ntotal = True, len(codes)
+    return faiss.IndexPQFastScan(index)
+
+
+def _in_nibbles(projections: Floats, n_bytes: int) -> Floats:
+    """Return projections padded with 0 and with the halves of each byte swapped.
+
+    faiss puts the first quantiser into the low half of a byte, numpy the first bits into the high.
+    """
+    padded = np.zeros((len(projections), n_bytes, 2, 4), np.float32)
+    padded.reshape(len(projections), -1)[:, : projections.shape[1]] = projections
+    return np.ascontiguousarray(padded[:, :, ::-1]).reshape(len(projections), -1)
