@@ -37,15 +37,6 @@ def contenders(seed: int) -> dict[str, mercer.Index]:
     return made
 
 
-def recalls(index: mercer.Index, X: Any, Q: Any, truth: mercer.Matches) -> list[float]:
-    """Return recall@R: how often the nearest item is among the first R by the codes."""
-    index.fit(X).add(X)
-    return [
-        evaluate.recall(index.search(Q, 1, candidates=looked_at), truth, 1)
-        for looked_at in LOOKED_AT
-    ]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
@@ -57,7 +48,8 @@ def main() -> None:
     found: dict[str, list[list[float]]] = {}
     for seed in range(options.seeds):
         for name, index in contenders(seed).items():
-            found.setdefault(name, []).append(recalls(index, data.X, data.Q, truth))
+            recalls = evaluate.recall_at(index.fit(data.X).add(data.X), data.Q, truth, LOOKED_AT)
+            found.setdefault(name, []).append(list(recalls.values()))
     print(f"{len(data.X)} SIFT rows, chi2, {len(data.Q)} queries, mean of {options.seeds} seeds")
     head = ["code", *(f"recall@{looked_at}" for looked_at in LOOKED_AT)]
     table(head, [[name, *np.mean(runs, axis=0).round(4)] for name, runs in found.items()])

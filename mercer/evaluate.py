@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import numpy.typing as npt
 from mercer import items, kernels, parallel, progress, topk
 from mercer.arrays import Array, Ids
 from mercer.errors import InputError
+from mercer.index import Index
 from mercer.kernels import Kernel, Prepared
 from mercer.matches import Matches
 from mercer.params import check_count
 
-__all__ = ["ground_truth", "recall"]
+__all__ = ["ground_truth", "recall", "recall_at"]
 
 BLOCK_BYTES = 1 << 26  # items read and compared in one go, at most
 BLOCK_PAIRS = 100_000_000  # pairs compared before the progress bar moves
@@ -125,6 +127,42 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
     possible = (truth.ids[:, :k] != -1).sum(axis=1)
     counts = [len(set(row[hit].tolist()) - {-1, None}) for row, hit in zip(ids, hits, strict=True)]
     return float(np.mean(np.minimum(counts, possible) / np.maximum(possible, 1)))
+
+
+def recall_at(
+    index: Index, Q: Any, truth: Matches, counts: Sequence[int] = (1, 10, 100, 1000), *,
+    n_jobs: int | None = None,
+) -> dict[int, float]:  # fmt: skip
+    """Return the papers' recall@R: how often the nearest item is among the first R candidates.
+
+    Parameters
+    ----------
+    index : Index
+        The index whose candidates are measured, before the kernel ranks them.
+    Q : items
+        The queries.
+    truth : Matches
+        The answer of `ground_truth` to them.
+    counts : sequence of int
+        Which R to tell it for.
+    n_jobs : int, optional
+        How many threads; see `mercer.parallel.count`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=500)
+    >>> index = mercer.klsh("chi2", n_bits=64).fit(X[50:]).add(X[50:])
+    >>> truth = mercer.evaluate.ground_truth("chi2", X[50:], X[:50], k=1)
+    >>> found = mercer.evaluate.recall_at(index, X[:50], truth, [10, 450])
+    >>> found[10] <= found[450], found[450]
+    (True, 1.0)
+    """
+    return {
+        int(count): recall(index.search(Q, 1, candidates=count, n_jobs=n_jobs), truth, 1)
+        for count in counts
+    }
 
 
 def _require_same_kernel(found: Matches, truth: Matches) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 from mercer import answer, calibration, kernels, parallel, store
 from mercer.arrays import Array
 from mercer.building import Builder
+from mercer.description import describe
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError, NotFittedError
 from mercer.kernels import Kernel
@@ -291,13 +292,7 @@ class Index(Params):
         'Chi2()'
         """
         return {
-            "kernel": repr(self.kernel),
-            "embedding": repr(self.embedding),
-            "searcher": repr(self.searcher),
-            "items": len(self),
-            "removed": sum(int(segment.removed.sum()) for segment in self.segments_.members),
-            "segments": len(self.segments_.members),
-            "id type": self.segments_.id_type or "not chosen yet",
+            **describe(self.kernel, self.embedding, self.searcher, self.segments_),
             "fitted": self._is_fitted,
             "certified": self._bounded and self.kernel.psd and self.disproof_ is None,
             "disproof": self.disproof_,

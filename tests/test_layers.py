@@ -17,7 +17,7 @@ LAYERS = [
     ["embeddings"],
     ["codes"],
     ["search"],
-    ["segment", "segments", "answer", "building", "calibration"],
+    ["segment", "segments", "answer", "building", "calibration", "description"],
     ["store"],
     ["index"],
     ["methods", "evaluate", "testing", "saved"],

@@ -1,8 +1,17 @@
 """Embeddings: items to vectors whose inner products stand for the kernel."""
 
 from mercer.embeddings.base import Embedding
+from mercer.embeddings.fourier import FourierDirections
 from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
+from mercer.embeddings.maxmargin import MaxMarginDirections
 
-__all__ = ["Embedding", "Identity", "KLSHDirections", "KernelPCA"]
+__all__ = [
+    "Embedding",
+    "FourierDirections",
+    "Identity",
+    "KLSHDirections",
+    "KernelPCA",
+    "MaxMarginDirections",
+]

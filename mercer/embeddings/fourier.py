@@ -17,6 +17,8 @@ from mercer.params import check_count, check_number
 
 __all__ = ["FourierDirections"]
 
+FLAT = 1e-10  # a variance of unit vectors below it is mostly rounding
+
 
 class FourierDirections(LandmarkMap):
     """Random waves cos(ω·z + b) + t through vectors z; their signs are binary Fourier codes.
@@ -150,7 +152,7 @@ class FourierDirections(LandmarkMap):
         pca = KernelPCA(self.compared, self.n_components, n_landmarks=self.n_landmarks,
                         center=True, seed=self.seed).fit(X)  # fmt: skip
         variance = float(pca.energies_.sum())
-        chosen = 1 / variance if variance > 0 else 1.0
+        chosen = 1 / variance if variance > FLAT else 1.0
         self.scale_ = chosen if self.scale is None else float(self.scale)
         waves = np.sqrt(self.scale_) * rng.normal(size=(pca.n_components_, self.n_bits))
         self.weights_, self.offsets_ = pca.weights_ @ waves, pca.offsets_ @ waves

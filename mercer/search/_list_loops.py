@@ -21,7 +21,7 @@ DIGIT_BITS = 11  # sorted by at a time: three digits make a key
 DIGITS = 1 << DIGIT_BITS
 LINE = 8  # entries in a cache line
 LINES = 2  # of them asked for before a place is looked for
-AHEAD = 8  # codes between prefetching and using one
+AHEAD = 8  # lists or codes between prefetching and using one
 ROW = np.uint64(0xFFFFFFFF)  # the half of an entry that is the row
 SHIFT = np.uint64(32)
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract"}}
@@ -50,18 +50,19 @@ def _fill(codes, permutation, entries, counts):  # type: ignore[no-untyped-def]
     """Write the entries in the order of rows, and count each digit of their keys."""
     n_bytes = codes.shape[1]
     keys = np.zeros((n_bytes, 256), np.uint32)  # what each value of a byte adds to the key
-    used = np.zeros(n_bytes, np.bool_)
     for place in range(min(KEY_BITS, len(permutation))):
         byte, mask = permutation[place] >> 3, 128 >> (permutation[place] & 7)
-        used[byte] = True
         for value in range(256):
             if value & mask:
                 keys[byte, value] |= np.uint32(1 << (KEY_BITS - 1 - place))
-    bytes_used = np.flatnonzero(used)
+    used, n_used = np.empty(n_bytes, np.int64), 0
+    for byte in range(n_bytes):
+        used[n_used] = byte
+        n_used += keys[byte, 255] != 0
     for row in range(codes.shape[0]):
         key = np.uint32(0)
-        for byte in bytes_used:
-            key |= keys[byte, codes[row, byte]]
+        for i in range(n_used):
+            key |= keys[used[i], codes[row, used[i]]]
         entries[row] = (np.uint64(key) << SHIFT) | np.uint64(row)
         for digit in range(3):
             counts[digit, (key >> (DIGIT_BITS * digit)) & (DIGITS - 1)] += 1
@@ -115,10 +116,10 @@ def _sort_run(codes, permutation, depth, run, spare, same):  # type: ignore[no-u
             bits <<= np.uint64(1)
             if place < len(permutation):
                 bits |= np.uint64(_bit(codes, row, permutation[place]))
-        following[i] = (bits << SHIFT) | row
-    following.sort()
+        following[i] = ~((bits << SHIFT) | row)
+    _keep_largest(following, len(run))  # the smallest, since all bits are inverted
     for i in range(len(run)):
-        run[i] = key | (following[i] & ROW)
+        run[i] = key | (~following[i] & ROW)
         same[i] = i > 0 and following[i] >> SHIFT == following[i - 1] >> SHIFT
 
 
@@ -148,6 +149,35 @@ def _bit(codes, row, bit):  # type: ignore[no-untyped-def]
     return (codes[row, bit >> 3] >> (7 - (bit & 7))) & 1
 
 
+@njit(nogil=True)
+def _keep_largest(words, n):  # type: ignore[no-untyped-def]
+    """Put the n largest words first, in decreasing order; the others are lost."""
+    for place in range(n // 2 - 1, -1, -1):
+        _sink(words, place, n)
+    for i in range(n, len(words)):
+        if words[i] > words[0]:
+            words[0] = words[i]
+            _sink(words, 0, n)
+    for last in range(n - 1, 0, -1):
+        words[0], words[last] = words[last], words[0]
+        _sink(words, 0, last)
+
+
+@njit(nogil=True)
+def _sink(heap, place, n):  # type: ignore[no-untyped-def]
+    """Let a word sink in a heap of n words, whose root is the smallest, to where it belongs."""
+    word = heap[place]
+    while 2 * place + 1 < n:
+        child = 2 * place + 1
+        if child + 1 < n and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= word:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = word
+
+
 # ---- searching
 
 
@@ -162,24 +192,16 @@ def _difference(codes, row, bits, permutation):  # type: ignore[no-untyped-def]
     return min(place, len(permutation))
 
 
-@njit(nogil=True)
-def _common(entry, key, codes, bits, permutation):  # type: ignore[no-untyped-def]
-    """Return how many leading bits of its permuted code an entry shares with the query."""
-    unlike = (entry >> SHIFT) ^ key
-    if unlike == 0:
-        return _difference(codes, entry & ROW, bits, permutation)
-    # the exponent of a float counts the bits up to the uppermost one that is set
-    return KEY_BITS + 1022 - (bits_of(np.float64(unlike)) >> 52)
-
-
 @cached_njit(nogil=True)
 def locate(  # type: ignore[no-untyped-def]
-    lists, directories, permutations, codes, bits, keys, places
+    lists, directories, permutations, codes, bits, keys, ends, levels
 ):
-    """Find where the bits of a query belong in each list: no entry before is behind it.
+    """Put two pointers beside the place of a query in each list: at the entries next to it.
 
-    `keys` gets the first bits as each list permutes them. One list after the other would wait for
-    the memory at every step; so each step is taken in all lists.
+    ``ends[2 i]`` and ``ends[2 i + 1]`` get the entries before and after that place in list i,
+    `levels` the lengths of the prefixes they share with the query, and `keys` its first bits as
+    each list permutes them. Lists are asked for some steps before they are searched, so that the
+    memory is never waited for.
     """
     n_lists, n = lists.shape
     shift = _directory_shift(borrow(directories, 0)) - SHIFT
@@ -187,14 +209,22 @@ def locate(  # type: ignore[no-untyped-def]
     for i in range(n_lists):
         keys[i] = _key(bits, borrow(permutations, i))
         prefetch(parts, i * directories.shape[1] + np.int64(keys[i] >> shift))
-    for i in range(n_lists):
-        places[i] = directories[i, keys[i] >> shift]
-        for line in range(LINES):
-            prefetch(entries, i * n + places[i] + LINE * line)
-    for i in range(n_lists):
-        high = directories[i, (keys[i] >> shift) + np.uint64(1)]
-        places[i] = _search(borrow(lists, i), places[i], high, keys[i], codes, bits,
-                            borrow(permutations, i))  # fmt: skip
+    for step in range(n_lists + AHEAD):
+        if step < n_lists:
+            ends[2 * step] = directories[step, keys[step] >> shift]
+            ends[2 * step + 1] = directories[step, (keys[step] >> shift) + np.uint64(1)]
+            for line in range(LINES):
+                prefetch(entries, step * n + ends[2 * step] + LINE * line)
+        i = step - AHEAD
+        if i >= 0:
+            permutation = borrow(permutations, i)
+            place = _search(borrow(lists, i), ends[2 * i], ends[2 * i + 1], keys[i], codes, bits,
+                            permutation)  # fmt: skip
+            for pointer in range(2 * i, 2 * i + 2):
+                ends[pointer] = place - 1 + (pointer & 1)
+                levels[pointer] = _level(
+                    borrow(lists, i), ends[pointer], keys[i], codes, bits, permutation
+                )
 
 
 @njit(nogil=True)
@@ -209,14 +239,21 @@ def _key(bits, permutation):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _search(entries, low, high, key, codes, bits, permutation):  # type: ignore[no-untyped-def]
-    """Return the first place in a span whose entry is not before the query."""
-    while low < high:
-        middle = (low + high) // 2
+    """Return the first place of a span whose entry is not before the query, or its end."""
+    first, n = low, high - low
+    while n > 0:  # written so that the compiler needs no branch
+        half = (n + 1) >> 1
+        first += half if entries[first + half - 1] < key << SHIFT else 0
+        n -= half
+    if first == high or entries[first] >> SHIFT != key:
+        return first
+    while first < high:
+        middle = (first + high) // 2
         if _is_before(entries[middle], key, codes, bits, permutation):
-            low = middle + 1
+            first = middle + 1
         else:
             high = middle
-    return low
+    return first
 
 
 @njit(nogil=True)
@@ -228,33 +265,42 @@ def _is_before(entry, key, codes, bits, permutation):  # type: ignore[no-untyped
     return place < len(permutation) and bits[permutation[place]] == 1
 
 
+@njit(nogil=True)
+def _level(entries, end, key, codes, bits, permutation):  # type: ignore[no-untyped-def]
+    """Return how many leading bits an entry shares with the query; -1 beyond the list."""
+    if end < 0 or end >= len(entries):
+        return -1
+    unlike = (entries[end] >> SHIFT) ^ key
+    if unlike == 0:
+        return _difference(codes, entries[end] & ROW, bits, permutation)
+    # the exponent of a float counts the bits up to the uppermost one that is set
+    return KEY_BITS + 1022 - (bits_of(np.float64(np.int64(unlike))) >> 52)
+
+
 @cached_njit(nogil=True)
 def gather(  # type: ignore[no-untyped-def]
-    lists, permutations, codes, allowed, bits, keys, places, budget, n, seen, found
+    lists, permutations, codes, allowed, bits, keys, ends, levels, budget, n, seen, found
 ):
     """Meet entries of all lists, longest common prefix first; return how many rows were found.
 
-    Two pointers leave the query's place in each list; a queue for every length of prefix holds
-    those whose next entry shares that much. It ends when `budget` entries of allowed rows (an
-    empty `allowed`: of any) were met, and n rows were found; or with -1, when more entries were
-    met than there are rows. `seen` holds one bit a row, all 0 before and after.
+    Pointers leave the query's place in both directions (see `locate`); a queue for every length
+    of prefix holds those whose next entry shares that much. It ends when `budget` entries of
+    allowed rows (an empty `allowed`: of any) were met, and n rows were found; or with -1, when
+    more entries were met than there are rows. `seen` holds one bit a row, all 0 before and after.
     """
-    n_lists, n_rows = lists.shape
     first = np.full(permutations.shape[1] + 1, -1, np.int64)  # pointer of each queue
-    following = np.empty(2 * n_lists, np.int64)
-    ends = np.empty(2 * n_lists, np.int64)  # the next entry of each pointer
-    for pointer in range(2 * n_lists):
-        ends[pointer] = places[pointer >> 1] - 1 + (pointer & 1)
-        level = _level(pointer, ends, lists, keys, codes, bits, permutations)
-        _enqueue(pointer, level, first, following)
-    n_found, n_met, n_examined = 0, 0, 0
+    following = np.empty(len(ends), np.int64)
+    for pointer in range(len(ends)):
+        _enqueue(pointer, levels[pointer], first, following)
+    n_rows, n_found, n_met, n_examined = lists.shape[1], 0, 0, 0
     current = permutations.shape[1]
     while current >= 0 and n_met <= n_rows and (n_examined < budget or n_found < n):
         pointer = first[current]
         if pointer < 0:
             current -= 1
             continue
-        row = np.int64(lists[pointer >> 1, ends[pointer]] & ROW)
+        i = pointer >> 1
+        row = np.int64(lists[i, ends[pointer]] & ROW)
         n_met += 1
         if len(allowed) == 0 or allowed[row]:
             n_examined += 1
@@ -263,22 +309,15 @@ def gather(  # type: ignore[no-untyped-def]
                 n_found += 1
                 prefetch(codes, row)
         ends[pointer] += 2 * (pointer & 1) - 1
-        level = _level(pointer, ends, lists, keys, codes, bits, permutations)
+        level = _level(
+            borrow(lists, i), ends[pointer], keys[i], codes, bits, borrow(permutations, i)
+        )
         if level != current:
             first[current] = following[pointer]
             _enqueue(pointer, level, first, following)
     for i in range(n_found):
         seen[found[i] >> 6] = 0
     return n_found if n_met <= n_rows else -1
-
-
-@njit(nogil=True)
-def _level(pointer, ends, lists, keys, codes, bits, permutations):  # type: ignore[no-untyped-def]
-    """Return the length of the prefix that a pointer's next entry shares; -1 behind the last."""
-    i, end = pointer >> 1, ends[pointer]
-    if end < 0 or end >= lists.shape[1]:
-        return -1
-    return _common(lists[i, end], keys[i], codes, bits, borrow(permutations, i))
 
 
 @njit(nogil=True)
@@ -350,17 +389,6 @@ def _score_of(rank):  # type: ignore[no-untyped-def]
     return float_of(np.int32(~ordered if ordered >= 0 else ordered & np.int32(2**31 - 1)))
 
 
-@njit(nogil=True)
-def _keep_best(ranks, rows, values):  # type: ignore[no-untyped-def]
-    """Write the best rows and their scores in order; what lies behind the last one is kept."""
-    n = min(len(ranks), len(rows))
-    best = ranks if n == len(ranks) else np.partition(ranks, len(ranks) - n)[len(ranks) - n :]
-    best.sort()
-    for i in range(n):
-        rows[i] = np.int64(ROW - (best[n - 1 - i] & ROW))
-        values[i] = _score_of(best[n - 1 - i])
-
-
 @cached_njit(nogil=True)
 def answer(  # type: ignore[no-untyped-def]
     lists, directories, permutations, codes, allowed, everything, queries, weights, offset, budget,
@@ -372,18 +400,23 @@ def answer(  # type: ignore[no-untyped-def]
     a row adds to or takes from `offset`. With `everything` no list is looked at.
     """
     n_lists, n_rows = lists.shape
-    keys, places = np.empty(n_lists, np.uint64), np.empty(n_lists, np.int64)
+    keys = np.empty(n_lists, np.uint64)
+    ends, levels = np.empty(2 * n_lists, np.int64), np.empty(2 * n_lists, np.int64)
     seen, found = np.zeros((n_rows >> 6) + 1, np.uint64), np.empty(n_rows, np.int64)
     ranks = np.empty(n_rows, np.uint64)
     table = np.empty((codes.shape[1], 256), np.float32)
     for i in range(len(queries)):
         bits, n_found = borrow(queries, i), -1
         if not everything:
-            locate(lists, directories, permutations, codes, bits, keys, places)
-            n_found = gather(lists, permutations, codes, allowed, bits, keys, places, budget,
+            locate(lists, directories, permutations, codes, bits, keys, ends, levels)
+            n_found = gather(lists, permutations, codes, allowed, bits, keys, ends, levels, budget,
                              rows.shape[1], seen, found)  # fmt: skip
         if n_found < 0:
             n_found = _all_rows(allowed, found)
         _fill_table(borrow(weights, i), table)
         _rank(found[:n_found], codes, table, offset, ranks)
-        _keep_best(ranks[:n_found], borrow(rows, i), borrow(values, i))
+        n_kept = min(n_found, rows.shape[1])
+        _keep_largest(ranks[:n_found], n_kept)
+        for j in range(n_kept):
+            rows[i, j] = np.int64(ROW - (ranks[j] & ROW))
+            values[i, j] = _score_of(ranks[j])

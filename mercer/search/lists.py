@@ -18,7 +18,7 @@ from mercer.search.base import Candidates, Floats, Mask, Searcher
 
 __all__ = ["SortedLists"]
 
-DIRECTORY_ROWS = 3  # 2^3: rows, on average, that share the bits of a directory
+DIRECTORY_ROWS = 2  # 2^2: rows, on average, that share the bits of a directory
 DIRECTORY_BITS = 24  # at most
 TASKS = 8  # lists sorted by a thread in one go
 GB = 1e9

@@ -146,7 +146,7 @@ class Ranking:
         for part, some in zip(self.parts, kept, strict=True):
             self._descend(part, some)
         error = np.max([self.error(part) for part in self.parts], axis=0)
-        everything = sum(part.n_allowed for part in self.parts) <= n
+        everything = self.evaluations == sum(part.n_allowed for part in self.parts)
         self.proven[:] = everything | (self.bounded & (following < self._threshold() - error))
 
     def search_above(self, score: float) -> list[tuple[Ids, Array]]:

@@ -108,6 +108,9 @@ class _Codes:
         fast = self.scan._fast if whole else _fast_scan(faiss, self.codes)
         rows = fast.search(_in_nibbles(projections, self.codes.shape[1]),
                            min(n + SPARE, len(self.codes)))[1]  # fmt: skip
+        short = np.flatnonzero((rows < 0).any(axis=1))
+        if len(short):  # fast scan finds nothing for projections that are all 0
+            rows[short] = self._hamming(faiss, projections[short], rows.shape[1]).rows
         values = np.full(rows.shape, -np.inf, np.float32)
         asymmetric_scores(projections, self.codes, rows, values)
         order = np.lexsort((rows, -values), axis=-1)[:, :n]

@@ -64,7 +64,7 @@ class _Searched(Subject):
     def __init__(self, searcher: Searcher, Z: Floats) -> None:
         super().__init__(searcher)
         self.Z = Z
-        self.built = copied(searcher).build(Z.copy())
+        self.built = copied(searcher).fit(Z).build(Z.copy())
         self.Q = np.ascontiguousarray(Z[:: max(1, len(Z) // QUERIES)][:QUERIES])
         double, queries = Z.astype(np.float64), self.Q.astype(np.float64)
         self.products = queries @ double.T
@@ -146,7 +146,7 @@ def _parameters(subject: _Searched) -> None:
 
 def _building(subject: _Searched) -> None:
     """`build` returns self, and does not change its input."""
-    new, Z = copied(subject.part), subject.Z.copy()
+    new, Z = copied(subject.part).fit(subject.Z), subject.Z.copy()
     if new.build(Z) is not new:
         subject.fail("`build` does not return self")
     new.candidates(Z[:3], 2)
@@ -212,7 +212,7 @@ def _require_reaching(
 
 def _single(subject: _Searched) -> None:
     """one row is enough."""
-    found = copied(subject.part).build(subject.Z[:1].copy()).candidates(subject.Q, 3)
+    found = copied(subject.part).fit(subject.Z).build(subject.Z[:1].copy()).candidates(subject.Q, 3)
     first, rest = found.rows[:, :1], found.rows[:, 1:]
     if first.shape[1] == 0 or (first != 0).any() or (rest != -1).any():
         subject.fail(f"a single row: candidates are {found.rows[0].tolist()}")
@@ -221,7 +221,7 @@ def _single(subject: _Searched) -> None:
 def _again(subject: _Searched) -> None:
     """the same question gets the same answer."""
     one, two = (subject.built.candidates(subject.Q, 5) for _ in range(2))
-    rebuilt = copied(subject.part).build(subject.Z.copy()).candidates(subject.Q, 5)
+    rebuilt = copied(subject.part).fit(subject.Z).build(subject.Z.copy()).candidates(subject.Q, 5)
     for other in (two, rebuilt):
         if not np.array_equal(one.rows, other.rows):
             subject.fail("asked twice, it names other rows")

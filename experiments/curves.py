@@ -1,0 +1,147 @@
+"""Pictures of curves, each with its name at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.plots import LOOK
+
+# told apart by those who do not see all colours (Okabe and Ito)
+BLUE, ORANGE, GREEN, PINK, GREY = "#0072b2", "#d55e00", "#009e73", "#b65a8c", "#666666"
+LINE_OF_TEXT = 0.075  # of a panel's height
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line: its name, its points, and how far they spread.
+
+    Attributes
+    ----------
+    name : str
+        Written at its end; nothing if empty.
+    xs, ys : sequence of float
+        The points.
+    colour : str
+        Of line and name.
+    dashed : bool
+        Whether the line is broken.
+    low, high : sequence of float, optional
+        A band around the line.
+    """
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    colour: str
+    dashed: bool = False
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves over one pair of axes.
+
+    Attributes
+    ----------
+    title, x_label, y_label : str
+        What is written around it.
+    curves : list of Curve
+        What is drawn in it.
+    log : bool
+        Whether the horizontal axis is logarithmic.
+    ticks : dict of float to str
+        Where the horizontal axis is marked, and how; by the points of the first curve if empty.
+    level : tuple of str and float, optional
+        A horizontal line to compare with, and its name.
+    limits : tuple of float, optional
+        Of the vertical axis.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: list[Curve]
+    log: bool = False
+    ticks: dict[float, str] = field(default_factory=dict)
+    level: tuple[str, float] | None = None
+    limits: tuple[float, float] | None = None
+
+
+def draw(lines: Sequence[Sequence[Panel]], path: Path, note: str = "") -> None:
+    """Draw lines of panels as an svg file, with a note below."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot
+
+    height, width = len(lines), len(lines[0])
+    with mpl.rc_context(LOOK):
+        figure, axes = pyplot.subplots(
+            height, width, squeeze=False, layout="constrained",
+            figsize=(3.5 * width + 0.4, 2.6 * height + 0.2),
+        )  # fmt: skip
+        for places, panels in zip(axes, lines, strict=True):
+            for place, panel in zip(places, panels, strict=True):
+                _draw_panel(place, panel)
+        figure.supxlabel(note, fontsize=8, color=GREY)
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
+        pyplot.close(figure)
+
+
+def _draw_panel(place: Any, panel: Panel) -> None:
+    place.set_title(panel.title, loc="left")
+    place.set_xlabel(panel.x_label)
+    place.set_ylabel(panel.y_label)
+    if panel.log:
+        place.set_xscale("log")
+    place.grid(axis="y", color="#e3e3e3", linewidth=0.6)
+    ticks = panel.ticks or {x: f"{x:g}" for x in panel.curves[0].xs}
+    place.set_xticks(list(ticks), list(ticks.values()))
+    place.minorticks_off()
+    for curve in panel.curves:
+        _draw_curve(place, curve)
+    ends = [(curve.name, curve.ys[-1], curve.colour) for curve in panel.curves if curve.name]
+    if panel.level:
+        place.axhline(panel.level[1], color=GREY, linewidth=0.9, linestyle=(0, (1, 2)))
+        ends.append((*panel.level, GREY))
+    if panel.limits:
+        place.set_ylim(*panel.limits)
+    _label(place, ends, max(max(curve.xs) for curve in panel.curves))
+
+
+def _draw_curve(place: Any, curve: Curve) -> None:
+    place.plot(
+        curve.xs, curve.ys, color=curve.colour, linewidth=1.1 if curve.dashed else 1.7,
+        linestyle=(0, (4, 2)) if curve.dashed else "-", marker="o", markersize=2.5,
+    )  # fmt: skip
+    if curve.low is not None:
+        place.fill_between(curve.xs, curve.low, curve.high, color=curve.colour, alpha=0.15, lw=0)
+
+
+def _label(place: Any, ends: list[tuple[str, float, str]], x: float) -> None:
+    """Write names where their lines end, a line of text apart from each other at least."""
+    bottom, top = place.get_ylim()
+    step = LINE_OF_TEXT * (top - bottom)
+    ends = sorted(((name, y, colour) for name, y, colour in ends if y == y), key=lambda end: end[1])
+    for (name, _, colour), y in zip(ends, _apart([y for _, y, _ in ends], step), strict=True):
+        place.annotate(
+            name, (x, y), xytext=(6, 0), textcoords="offset points", va="center", color=colour,
+            fontsize=8, annotation_clip=False,
+        )  # fmt: skip
+    place.set_ylim(bottom, top)
+
+
+def _apart(heights: list[float], step: float) -> list[float]:
+    """Return rising heights that are a step apart, around the same middle."""
+    if not heights:
+        return []
+    apart = [heights[0]]
+    for height in heights[1:]:
+        apart.append(max(height, apart[-1] + step))
+    return list(np.array(apart) - (np.mean(apart) - np.mean(heights)))

@@ -1,0 +1,85 @@
+"""What an index is, in plain values that can be printed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from mercer.codes import Sign
+from mercer.embeddings import Embedding
+from mercer.embeddings.theory import low_rank_bound
+from mercer.kernels import Kernel
+from mercer.search import Searcher
+from mercer.segments import Segments
+
+__all__ = ["describe"]
+
+SHOWN = 8  # eigenvalues listed
+COSINES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)  # at which the expected collision rate is told
+CODES = 10_000  # codes looked at for balance and entropy
+
+
+def describe(
+    kernel: Kernel, embedding: Embedding, searcher: Searcher, segments: Segments
+) -> dict[str, Any]:
+    """Return the parts of an index in words, how many items it has, and what is known of both."""
+    return {
+        "kernel": repr(kernel),
+        "embedding": repr(embedding),
+        "searcher": repr(searcher),
+        "items": len(segments),
+        "removed": sum(int(segment.removed.sum()) for segment in segments.members),
+        "segments": len(segments.members),
+        "id type": segments.id_type or "not chosen yet",
+        **_describe_embedding(embedding),
+        **_describe_code(searcher, segments),
+    }
+
+
+def _describe_embedding(embedding: Embedding) -> dict[str, Any]:
+    """Return spectrum, rank and what Theorem 2 of R says, where the embedding has a spectrum."""
+    spectrum = getattr(embedding, "spectrum_", None)
+    if spectrum is None:
+        return {}
+    rank = int(getattr(embedding, "rank_", 0) or getattr(embedding, "n_components_", 0))
+    positive = np.maximum(spectrum, 0)
+    total = float(positive.sum())
+    facts = {
+        "landmarks": embedding.n_landmarks_,
+        "rank kept": rank,
+        "leading eigenvalues": [float(f"{value:.4g}") for value in spectrum[:SHOWN]],
+        "energy kept": float(positive[:rank].sum() / total) if total else 0.0,
+    }
+    if rank:
+        facts["theorem 2"] = asdict(low_rank_bound(spectrum, rank))
+    return facts
+
+
+def _describe_code(searcher: Searcher, segments: Segments) -> dict[str, Any]:
+    """Return balance and entropy of the bits of a sample of codes, and the collision curve."""
+    code = getattr(searcher, "code", None)
+    codes = [getattr(segment.searcher, "codes_", None) for segment in segments.members]
+    if not isinstance(code, Sign) or not codes or codes[0] is None:
+        return {}
+    step = max(1, len(segments) // CODES)
+    sample = np.concatenate([some[::step] for some in codes if some is not None])
+    shares = np.unpackbits(sample, axis=1)[:, : code.n_bits_].mean(axis=0)
+    entropy = _entropy(shares)
+    return {
+        "bits": code.n_bits_,
+        "bytes an item": sample.shape[1],
+        "share of ones": {"least": float(shares.min()), "mean": float(shares.mean()),
+                          "largest": float(shares.max())},
+        "entropy a bit": {"least": float(entropy.min()), "mean": float(entropy.mean())},
+        "expected share of equal bits": {
+            f"cosine {cosine}": float(1 - np.arccos(cosine) / np.pi) for cosine in COSINES
+        },
+    }  # fmt: skip
+
+
+def _entropy(shares: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
+    """Return the entropy in bits of coins with these probabilities."""
+    p = np.clip(shares, 1e-300, 1 - 1e-16)
+    return -(p * np.log2(p) + (1 - p) * np.log2(1 - p))

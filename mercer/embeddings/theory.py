@@ -1,0 +1,103 @@
+"""What theory promises of a projection on few eigenvectors (Theorem 2 of R, corrected)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.params import check_count, check_number
+
+__all__ = ["LowRankBound", "low_rank_bound", "similarity_floor"]
+
+
+@dataclass(frozen=True)
+class LowRankBound:
+    """The quantities of Theorem 2 for a normalised kernel, m landmarks and rank r.
+
+    Attributes
+    ----------
+    eigenvalue : float
+        λ_r of the landmark matrix divided by m.
+    gap : float
+        δ_r = (λ_r - λ_(r+1)) / 2.
+    eta : float
+        η = 2 / (δ_r √m) · (1 + √(ξ/2)).
+    tau : float
+        τ = √λ_r + η, which bounds what the projection loses of an item.
+    least_norm : float
+        √(1 - τ²): only items whose projection is at least that long count. The paper prints
+        1 - τ, for which its own bound does not follow.
+    vacuous : bool
+        Whether τ ≥ 1, so that nothing is promised.
+    """
+
+    eigenvalue: float
+    gap: float
+    eta: float
+    tau: float
+    least_norm: float
+    vacuous: bool
+
+
+def low_rank_bound(spectrum: npt.ArrayLike, rank: int, xi: float = 1.0) -> LowRankBound:
+    """Return the quantities of Theorem 2 of R.
+
+    Parameters
+    ----------
+    spectrum : array_like of float
+        Eigenvalues of the landmark matrix, decreasing: all m of them.
+    rank : int
+        How many are kept.
+    xi : float
+        ξ: the theorem holds with probability (1 - exp(-ξ)) / 2.
+
+    Examples
+    --------
+    >>> from mercer.embeddings.theory import low_rank_bound
+    >>> low_rank_bound([60.0, 20.0, 10.0, 10.0], rank=1).vacuous
+    True
+    """
+    values = np.maximum(np.asarray(spectrum, np.float64), 0)
+    check_count("low_rank_bound", "rank", rank)
+    check_number("low_rank_bound", "xi", xi, above=0)
+    m = len(values)
+    scaled = np.append(values / m, 0.0)
+    kept = min(rank, m)
+    gap = float(scaled[kept - 1] - scaled[kept]) / 2
+    eta = 2 / (gap * np.sqrt(m)) * (1 + np.sqrt(xi / 2)) if gap > 0 else np.inf
+    tau = float(np.sqrt(scaled[kept - 1]) + eta)
+    return LowRankBound(
+        eigenvalue=float(scaled[kept - 1]), gap=gap, eta=float(eta), tau=tau,
+        least_norm=float(np.sqrt(max(0.0, 1 - tau**2))), vacuous=bool(tau >= 1),
+    )  # fmt: skip
+
+
+def similarity_floor(
+    query_norm: npt.ArrayLike, item_norm: npt.ArrayLike, cosine: npt.ArrayLike, epsilon: float
+) -> npt.NDArray[np.float64]:
+    """Bound from below how similar the item found by hashing is, from what the data shows.
+
+    With N the norms of the projections of query and item, and c* the largest cosine of the
+    projected query with any item, a (1 + ε)-approximate search guarantees
+    ``k ≥ N_q N_y ((1 + ε) c* - ε) - R_q R_y``, R = √(1 - N²): no spectrum, no luck.
+
+    Parameters
+    ----------
+    query_norm, item_norm : array_like
+        Norms of the projections, for a normalised kernel at most 1.
+    cosine : array_like
+        c* of each query.
+    epsilon : float
+        How approximate the search is.
+
+    Examples
+    --------
+    >>> from mercer.embeddings.theory import similarity_floor
+    >>> similarity_floor([0.9], [0.9], [1.0], epsilon=0.0).round(2)
+    array([0.62])
+    """
+    Nq, Ny = np.asarray(query_norm, np.float64), np.asarray(item_norm, np.float64)
+    lost = np.sqrt(np.maximum(1 - Nq**2, 0) * np.maximum(1 - Ny**2, 0))
+    return np.asarray(Nq * Ny * ((1 + epsilon) * np.asarray(cosine) - epsilon) - lost)

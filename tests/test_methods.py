@@ -1,0 +1,120 @@
+"""Every method works for every kind of item, with ids, removal, filters, save and load."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from zoo import ANIMALS, HISTOGRAMS, VECTORS
+
+import mercer
+from mercer import evaluate, kernels
+from mercer.testing import check_index
+
+FEW = {"n_bits": 24, "n_landmarks": 40}
+METHODS = {
+    "klsh": lambda kernel: mercer.klsh(kernel, subset=10, **FEW),
+    "klsh, paper": lambda kernel: mercer.klsh(kernel, subset=10, center="landmarks", **FEW),
+    "low rank": lambda kernel: mercer.klsh(kernel, subset=None, rank=8, scale=2.0, **FEW),
+    "klsh, hamming": lambda kernel: mercer.klsh(kernel, subset=10, asymmetric=False, **FEW),
+    "kpca_lsh": lambda kernel: mercer.kpca_lsh(kernel, **FEW),
+}
+KERNELS = {animal.name: animal for animal in ANIMALS}
+SOME = ["chi2-float32", "chi2-uint8", "intersection-sparse", "tanimoto-bool", "linear-float32",
+        "sum", "my_chi2", "strings", "sets", "gram", "precomputed", "tversky-asymmetric"]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", SOME)
+def test_every_method_takes_every_kind_of_item(method, name):
+    animal = KERNELS[name]
+    index = METHODS[method](animal.kernel).fit(animal.X).add(animal.X)
+    truth = evaluate.ground_truth(animal.kernel, animal.X, animal.X, 3)
+    everything = index.search(animal.X, 3, candidates=70)
+    assert evaluate.recall(everything, truth) == 1  # all candidates are all items
+    assert everything.exact.all()
+    few = index.search(animal.X, 1, candidates=20)
+    assert (few.evaluations == 20).all()
+    assert not few.exact.any()
+    assert evaluate.recall(few, truth, 1) > 0.4  # chance: 20 of 70
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_contract(method):
+    check_index(METHODS[method]("chi2"), HISTOGRAMS)
+
+
+def test_lsh():
+    index = mercer.lsh("cosine", n_bits=128).fit(VECTORS).add(VECTORS)
+    truth = evaluate.ground_truth("cosine", VECTORS, VECTORS, 1)
+    assert evaluate.recall_at(index, VECTORS, truth, [1])[1] == 1
+    check_index(mercer.lsh("linear", n_bits=64), VECTORS)
+    with pytest.raises(mercer.InputError, match="does not stand for Chi2"):
+        mercer.lsh("chi2")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["chi2-float32", "tanimoto-packed", "intersection-sparse", "deep"])
+def test_saved_indexes_answer_alike(method, name, tmp_path):
+    animal = KERNELS[name]
+    index = METHODS[method](animal.kernel).fit(animal.X).add(animal.X[:50]).add(animal.X[50:])
+    index.remove([3, 60])
+    index.save(tmp_path / "index")
+    loaded = mercer.load(tmp_path / "index")
+    for some in (index, loaded):
+        some.add(animal.X[:5], ids=[100, 101, 102, 103, 104])
+    one, other = (some.search(animal.X, 4, candidates=15) for some in (index, loaded))
+    np.testing.assert_array_equal(one.ids, other.ids)
+    np.testing.assert_array_equal(one.scores, other.scores)
+    assert mercer.verify(tmp_path / "index")
+
+
+def test_recall_grows_with_candidates_and_bits():
+    X, Q = _clustered(3000), _clustered(200, seed=1)
+    truth = evaluate.ground_truth("chi2", X, Q, 1)
+    found = {
+        bits: evaluate.recall_at(mercer.kpca_lsh("chi2", n_bits=bits).fit(X).add(X), Q, truth,
+                                 [1, 10, 100])
+        for bits in (16, 64, 256)
+    }  # fmt: skip
+    for recalls in found.values():
+        assert list(recalls.values()) == sorted(recalls.values())
+    assert found[16][10] < found[64][10] < found[256][10]
+    assert found[256][100] > 0.95
+
+
+def test_asymmetric_search_finds_more():
+    X, Q = _clustered(3000), _clustered(200, seed=1)
+    truth = evaluate.ground_truth("chi2", X, Q, 1)
+    recalls = [
+        evaluate.recall_at(mercer.klsh("chi2", n_bits=64, asymmetric=asymmetric).fit(X).add(X), Q,
+                           truth, [20])[20]
+        for asymmetric in (False, True)
+    ]  # fmt: skip
+    assert recalls[1] > recalls[0] + 0.03
+
+
+def test_info_tells_about_spectrum_and_bits():
+    index = mercer.klsh("chi2", n_bits=32, n_landmarks=60, subset=10, rank=12)
+    told = index.fit(HISTOGRAMS).add(HISTOGRAMS).info()
+    assert told["rank kept"] == 12
+    assert told["bits"] == 32
+    assert told["bytes an item"] == 4
+    assert 0.9 < told["entropy a bit"]["mean"] <= 1
+    assert 0.3 < told["share of ones"]["least"] <= told["share of ones"]["largest"] < 0.7
+    assert told["expected share of equal bits"]["cosine 0.5"] == pytest.approx(2 / 3)
+    assert told["theorem 2"]["vacuous"] is True
+    assert told["leading eigenvalues"] == sorted(told["leading eigenvalues"], reverse=True)
+
+
+def test_kernels_that_are_not_definite_are_hashed():
+    kernel = kernels.from_gram(lambda A, B: np.tanh(A @ B.T - 1))
+    index = mercer.klsh(kernel, n_bits=64, n_landmarks=40, subset=10, normalize=False)
+    index.fit(VECTORS).add(VECTORS)
+    truth = evaluate.ground_truth(kernel, VECTORS, VECTORS, 1)
+    assert evaluate.recall_at(index, VECTORS, truth, [20])[20] > 0.8
+
+
+def _clustered(n, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(9).dirichlet(np.full(32, 0.3), size=40)
+    return np.stack([rng.dirichlet(40 * centres[i % 40] + 0.02) for i in range(n)])
