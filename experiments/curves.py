@@ -13,6 +13,7 @@ from experiments.plots import LOOK
 
 # told apart by those who do not see all colours (Okabe and Ito)
 BLUE, ORANGE, GREEN, PINK, GREY = "#0072b2", "#d55e00", "#009e73", "#b65a8c", "#666666"
+COLOURS = ORANGE, GREEN, BLUE
 LINE_OF_TEXT = 0.075  # of a panel's height
 
 
@@ -106,13 +107,13 @@ def _draw_panel(place: Any, panel: Panel) -> None:
     place.minorticks_off()
     for curve in panel.curves:
         _draw_curve(place, curve)
-    ends = [(curve.name, curve.ys[-1], curve.colour) for curve in panel.curves if curve.name]
     if panel.level:
         place.axhline(panel.level[1], color=GREY, linewidth=0.9, linestyle=(0, (1, 2)))
-        ends.append((*panel.level, GREY))
     if panel.limits:
         place.set_ylim(*panel.limits)
-    _label(place, ends, max(max(curve.xs) for curve in panel.curves))
+    xs = [x for curve in panel.curves for x in curve.xs]
+    place.set_xlim(*_widened(min(xs), max(xs), panel.log))
+    _label(place, panel, max(xs))
 
 
 def _draw_curve(place: Any, curve: Curve) -> None:
@@ -124,24 +125,42 @@ def _draw_curve(place: Any, curve: Curve) -> None:
         place.fill_between(curve.xs, curve.low, curve.high, color=curve.colour, alpha=0.15, lw=0)
 
 
-def _label(place: Any, ends: list[tuple[str, float, str]], x: float) -> None:
+def _widened(low: float, high: float, log: bool) -> tuple[float, float]:
+    """Return limits with some room on both sides."""
+    if log:
+        room = (high / low) ** 0.04
+        return low / room, high * room
+    return low - 0.04 * (high - low), high + 0.04 * (high - low)
+
+
+def _label(place: Any, panel: Panel, x: float) -> None:
     """Write names where their lines end, a line of text apart from each other at least."""
-    bottom, top = place.get_ylim()
-    step = LINE_OF_TEXT * (top - bottom)
-    ends = sorted(((name, y, colour) for name, y, colour in ends if y == y), key=lambda end: end[1])
-    for (name, _, colour), y in zip(ends, _apart([y for _, y, _ in ends], step), strict=True):
+    named = [curve for curve in panel.curves if curve.name]
+    # where lines end together, they stand in the order in which they came
+    named.sort(key=lambda curve: (round(_end(curve), 2), np.nanmean(curve.ys)))
+    ends = [(_end(curve), curve.name, curve.colour) for curve in named]
+    if panel.level:
+        ends.append((panel.level[1], panel.level[0], GREY))
+        ends.sort(key=lambda end: round(end[0], 2))
+    heights = _apart([end[0] for end in ends], *place.get_ylim())
+    for (_, name, colour), y in zip(ends, heights, strict=True):
         place.annotate(
             name, (x, y), xytext=(6, 0), textcoords="offset points", va="center", color=colour,
             fontsize=8, annotation_clip=False,
         )  # fmt: skip
-    place.set_ylim(bottom, top)
 
 
-def _apart(heights: list[float], step: float) -> list[float]:
-    """Return rising heights that are a step apart, around the same middle."""
-    if not heights:
-        return []
-    apart = [heights[0]]
-    for height in heights[1:]:
-        apart.append(max(height, apart[-1] + step))
-    return list(np.array(apart) - (np.mean(apart) - np.mean(heights)))
+def _end(curve: Curve) -> float:
+    """Return the last height that is a number."""
+    return float([y for y in curve.ys if y == y][-1])
+
+
+def _apart(heights: Sequence[float], bottom: float, top: float) -> Any:
+    """Return rising heights a line of text apart, around the same middle, between the limits."""
+    step = LINE_OF_TEXT * (top - bottom)
+    apart: list[float] = []
+    for height in heights:
+        apart.append(max(height, apart[-1] + step) if apart else height)
+    moved = np.array(apart) - (np.mean(apart) - np.mean(heights))
+    moved -= max(0.0, moved[-1] - top)
+    return moved + max(0.0, bottom - moved[0])

@@ -13,9 +13,10 @@ from mercer.embeddings import Embedding
 from mercer.search import Scan, Searcher
 from mercer.search.lists import SortedLists
 
-PAPER, OURS = "as the paper", "as mercer"  # how items are centred and bits compared
-CENTER = {PAPER: "landmarks", OURS: "both"}
-ASYMMETRIC = {PAPER: False, OURS: True}  # whether queries keep their projections
+# how items are centred, and whether queries keep their projections
+PAPER, ASYMMETRIC, OURS = "paper", "paper, asymmetric", "mercer's default"
+VARIANTS = (PAPER, ASYMMETRIC, OURS)
+CENTER = {PAPER: "landmarks", ASYMMETRIC: "landmarks", OURS: "both"}
 TIE = 1e-6  # relative: scores that are closer are equal
 
 
@@ -33,7 +34,7 @@ class Hashed:
     X, Q : ndarray of float32, shape (n, n_bits)
         Of base rows and queries.
     variant : str
-        `PAPER` or `OURS`: how the bits of queries are compared.
+        One of `VARIANTS`: how the bits of queries are compared.
     """
 
     X: Any
@@ -55,12 +56,12 @@ class Hashed:
 
     def scan(self, n: int) -> Any:
         """Return the n rows with the nearest codes, nearest first, one query a row."""
-        return self._candidates(Scan(Sign(None), ASYMMETRIC[self.variant]), n)
+        return self._candidates(Scan(Sign(None), self.variant != PAPER), n)
 
     def lists(self, epsilon: float, seed: int = 0) -> Any:
         """Return the rows that Charikar's sorted lists find for this ε, nearest code first."""
         lists = SortedLists(
-            Sign(None), epsilon=epsilon, asymmetric=ASYMMETRIC[self.variant], seed=seed
+            Sign(None), epsilon=epsilon, asymmetric=self.variant != PAPER, seed=seed
         )
         return self._candidates(lists, n_candidates(len(self.X), epsilon))
 

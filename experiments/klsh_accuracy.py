@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments import curves, report
-from experiments.hashed import CENTER, OURS, PAPER, Hashed, n_candidates, nearest, recall
+from experiments.hashed import ASYMMETRIC, CENTER, VARIANTS, Hashed, n_candidates, nearest, recall
 from experiments.labelled import Labelled, accuracy, words
 from mercer import kernels
 from mercer.embeddings import KLSHDirections
@@ -46,11 +46,12 @@ def measure(data: Labelled, epsilons: Sequence[float], n_runs: int) -> Iterator[
     kernel = kernels.ExpChi2.for_data(data.X)
     scores = kernel(data.Q, data.X)
     everyone = accuracy(np.argsort(-scores, axis=1, kind="stable")[:, :VOTES], data)
-    for variant in (PAPER, OURS):
+    for variant in VARIANTS:
         runs = [_hashed(data, kernel, variant, seed) for seed in range(n_runs)]
         for epsilon in sorted(epsilons, reverse=True):
             n = n_candidates(len(data.X), epsilon)
-            for searcher in (LISTS, SCAN):
+            # all that the lists meet is compared: the order of the codes does not matter there
+            for searcher in (SCAN,) if variant == ASYMMETRIC else (LISTS, SCAN):
                 found = [
                     hashed.lists(epsilon, seed) if searcher == LISTS else hashed.scan(n)
                     for seed, hashed in enumerate(runs)
@@ -76,8 +77,10 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
     panels = []
     for searcher in (LISTS, SCAN):
         drawn = []
-        for variant, colour in ((PAPER, curves.ORANGE), (OURS, curves.BLUE)):
+        for variant, colour in zip(VARIANTS, curves.COLOURS, strict=True):
             line = [row for row in rows if (row.searcher, row.variant) == (searcher, variant)]
+            if not line:
+                continue
             means = np.array([row.accuracy for row in line])
             spread = np.array([row.accuracy_sd for row in line])
             drawn.append(curves.Curve(
@@ -101,7 +104,7 @@ def _limits(rows: Sequence[Measurement]) -> tuple[float, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on histograms of 200 visual words."""
     options = report.options(__doc__, arguments)
-    n_rows, n_queries, n_runs = (800, 400, 2) if options.quick else (2997, 2996, 5)
+    n_rows, n_queries, n_runs = (800, 400, 2) if options.quick else (2997, 2996, 3)
     data = words(200, n_rows, n_queries)
     report.publish(
         "klsh_accuracy", lambda: list(measure(data, EPSILONS, n_runs)), draw, options.output

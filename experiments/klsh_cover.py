@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments import curves, report
-from experiments.hashed import CENTER, OURS, PAPER, Hashed
+from experiments.hashed import CENTER, VARIANTS, Hashed
 from experiments.real_data import DataSet, gist
 from mercer import evaluate
 from mercer.embeddings import KLSHDirections
@@ -45,7 +45,7 @@ def measure(data: DataSet, depths: Sequence[int], n_runs: int) -> Iterator[Measu
     """Yield one measurement after the other."""
     depths = [depth for depth in depths if depth <= len(data.X)]
     true = evaluate.ground_truth(data.kernel, data.X, data.Q, max(depths)).ids
-    for variant in (PAPER, OURS):
+    for variant in VARIANTS:
         runs = [_nearest_codes(data, variant, seed, max(depths)) for seed in range(n_runs)]
         for direction in (BY_TRUTH, BY_CODES):
             pairs = [(codes, true) if direction == BY_TRUTH else (true, codes) for codes in runs]
@@ -74,28 +74,22 @@ def cover(wanted: Any, others: Any, depths: Sequence[int]) -> list[float]:
 
 
 def draw(rows: Sequence[Measurement], path: Path) -> None:
-    """Draw one panel for each direction."""
-    panels = [
-        _panel(rows, BY_TRUTH, "true neighbours N", "of the first h by codes, among N", "h"),
-        _panel(rows, BY_CODES, "candidates R", "of the true first k, among R", "k"),
-    ]
-    curves.draw([panels], path, "full lines: as mercer; dashed: as the paper")
+    """Draw one panel for each direction and number wanted."""
+    lines = [[_panel(rows, direction, n) for n in WANTED] for direction in (BY_TRUTH, BY_CODES)]
+    curves.draw(lines, path)
 
 
-def _panel(
-    rows: Sequence[Measurement], direction: str, x: str, y: str, letter: str
-) -> curves.Panel:
+def _panel(rows: Sequence[Measurement], direction: str, wanted: int) -> curves.Panel:
+    chosen = [row for row in rows if (row.direction, row.wanted) == (direction, wanted)]
     drawn = []
-    for wanted, colour in zip(WANTED, (curves.BLUE, curves.ORANGE, curves.GREEN), strict=True):
-        for variant in (OURS, PAPER):
-            key = direction, variant, wanted
-            line = [row for row in rows if (row.direction, row.variant, row.wanted) == key]
-            drawn.append(curves.Curve(
-                f"{letter} = {wanted}" if variant == OURS else "", [row.depth for row in line],
-                [row.cover for row in line], colour, variant == PAPER,
-            ))  # fmt: skip
+    for variant, colour in zip(VARIANTS, curves.COLOURS, strict=True):
+        line = [row for row in chosen if row.variant == variant]
+        depths, covers = [row.depth for row in line], [row.cover for row in line]
+        drawn.append(curves.Curve(variant, depths, covers, colour))
     ticks = {d: f"{d:,}" for d in (10, 30, 100, 300, 1000) if d <= max(drawn[0].xs)}
-    return curves.Panel(direction, x, f"share {y}", drawn, True, ticks, limits=(0, 1.02))
+    title = f"first {wanted} by codes" if direction == BY_TRUTH else f"true first {wanted}"
+    others = "true neighbours" if direction == BY_TRUTH else "candidates by codes"
+    return curves.Panel(title, others, "share among them", drawn, True, ticks, limits=(0, 1.02))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,7 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = report.options(__doc__, arguments)
     n_rows, n_queries, n_runs = (2000, 50, 1) if options.quick else (49_000, 200, 3)
     data = gist(n_rows, n_queries)
-    report.publish("klsh_cover", lambda: list(measure(data, DEPTHS, n_runs)), draw, options.output)
+    report.publish(
+        "klsh_cover", lambda: list(measure(data, DEPTHS, n_runs)), draw, options.output,
+        across=("depth", "cover"),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

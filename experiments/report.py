@@ -6,9 +6,11 @@ import argparse
 import csv
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, fields
+from dataclasses import asdict, astuple, fields
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 
 def options(description: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -21,12 +23,17 @@ def options(description: str | None, arguments: Sequence[str] | None) -> argpars
 
 def publish(
     name: str, measure: Callable[[], Sequence[Any]], draw: Callable[[Sequence[Any], Path], None],
-    folder: Path,
+    folder: Path, across: tuple[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """Measure, print the table, and write NAME.csv and NAME.svg."""
+    """Measure, print the table, and write NAME.csv and NAME.svg.
+
+    `across` names the column whose values become columns of the table, and the one shown there.
+    """
     started = time.perf_counter()
-    rows = measure()
-    print(table(rows))
+    # small eigenproblems: two BLAS threads wait for each other longer than they compute
+    with threadpool_limits(1, user_api="blas"):
+        rows = measure()
+    print(table(rows, across))
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(rows, folder / f"{name}.csv")
     draw(rows, folder / f"{name}.svg")
@@ -37,13 +44,19 @@ def write_csv(rows: Sequence[Any], path: Path) -> None:
     """Write dataclass objects, one a line."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_names(rows))
+        writer.writerow([field.name for field in fields(rows[0])])
         writer.writerows(astuple(row) for row in rows)
 
 
-def table(rows: Sequence[Any]) -> str:
-    """Return dataclass objects as text, one a line, columns as wide as they need."""
-    cells = [_names(rows), *([_cell(value) for value in astuple(row)] for row in rows)]
+def table(rows: Sequence[Any], across: tuple[str, str] | None = None) -> str:
+    """Return dataclass objects as text, columns as wide as they need.
+
+    One a line; or, where `across` is (a, b), those that differ in a and b alone share a line, with
+    a column for each value of a that shows b.
+    """
+    lines = [asdict(row) for row in rows]
+    lines = _turned(lines, *across) if across else lines
+    cells = [list(lines[0]), *([_cell(value) for value in line.values()] for line in lines)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(
         "  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))
@@ -51,9 +64,15 @@ def table(rows: Sequence[Any]) -> str:
     )
 
 
-def _names(rows: Sequence[Any]) -> list[str]:
-    return [field.name for field in fields(rows[0])]
+def _turned(lines: Sequence[dict[str, Any]], name: str, value: str) -> list[dict[str, Any]]:
+    headers = dict.fromkeys(f"{name} {_cell(line[name])}" for line in lines)
+    turned: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for line in lines:
+        rest = {key: cell for key, cell in line.items() if key not in (name, value)}
+        place = turned.setdefault(tuple(rest.values()), rest | dict.fromkeys(headers, ""))
+        place[f"{name} {_cell(line[name])}"] = line[value]
+    return list(turned.values())
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -5,9 +5,10 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`. Its parts: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`,
-`kernel`), embeddings (`mercer.embeddings`), searchers (`mercer.search`); truth and recall
-(`mercer.evaluate`), and contract tests (`mercer.testing`).
+Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`. Their parts: items (`mercer.items`,
+`Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes
+(`mercer.codes`), searchers (`mercer.search`); truth and recall (`mercer.evaluate`), and contract
+tests (`mercer.testing`).
 """
 
 from mercer import codes, embeddings, evaluate, items, kernels, parallel, search, testing
@@ -23,7 +24,7 @@ from mercer.errors import (
 from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
-from mercer.methods import exact, klsh, kpca_lsh, lsh
+from mercer.methods import exact, fourier, klsh, kpca_lsh, lsh, rmmh
 from mercer.ragged import Ragged
 from mercer.saved import load
 from mercer.store import verify
@@ -45,6 +46,7 @@ __all__ = [
     "embeddings",
     "evaluate",
     "exact",
+    "fourier",
     "items",
     "kernel",
     "kernels",
@@ -54,6 +56,7 @@ __all__ = [
     "lsh",
     "parallel",
     "register",
+    "rmmh",
     "search",
     "testing",
     "verify",

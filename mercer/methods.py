@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from mercer.codes import Sign
-from mercer.embeddings import Identity, KernelPCA, KLSHDirections
+from mercer.embeddings import (
+    FourierDirections,
+    Identity,
+    KernelPCA,
+    KLSHDirections,
+    MaxMarginDirections,
+)
 from mercer.index import Index
 from mercer.kernels import Kernel
-from mercer.search import BoundScan, Scan
+from mercer.search import BoundScan, Scan, Searcher, SortedLists
 
-__all__ = ["exact", "klsh", "kpca_lsh", "lsh"]
+__all__ = ["exact", "fourier", "klsh", "kpca_lsh", "lsh", "rmmh"]
 
 
 def exact(
@@ -66,6 +72,7 @@ def klsh(
     center: str = "both",
     normalize: bool = True,
     asymmetric: bool = True,
+    epsilon: float | None = None,
     seed: int = 0,
 ) -> Index:
     """Return an index by Kernelized LSH: one bit for each random direction in the kernel's space.
@@ -82,6 +89,9 @@ def klsh(
         As in `mercer.embeddings.KLSHDirections`.
     asymmetric : bool
         Whether the query keeps its projections; see `mercer.search.Scan`.
+    epsilon : float, optional
+        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
+        a scan of all codes.
     seed : int
         Chooses landmarks and directions.
 
@@ -98,7 +108,7 @@ def klsh(
         kernel, n_bits, n_landmarks=n_landmarks, subset=subset, rank=rank, scale=scale,
         center=center, normalize=normalize, seed=seed,
     )  # fmt: skip
-    return Index(kernel, directions, Scan(Sign(None), asymmetric))
+    return Index(kernel, directions, _searcher(Sign(None), asymmetric, epsilon))
 
 
 def kpca_lsh(
@@ -111,6 +121,7 @@ def kpca_lsh(
     landmarks: str = "random",
     normalize: bool = True,
     asymmetric: bool = True,
+    epsilon: float | None = None,
     seed: int = 0,
 ) -> Index:
     """Return an index by kernel PCA and hyperplanes through its centred vectors (E §3).
@@ -129,6 +140,9 @@ def kpca_lsh(
         How they are drawn; see `mercer.codes.Sign`.
     asymmetric : bool
         Whether the query keeps its projections; see `mercer.search.Scan`.
+    epsilon : float, optional
+        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
+        a scan of all codes.
     seed : int
         Chooses landmarks and hyperplanes.
 
@@ -145,7 +159,8 @@ def kpca_lsh(
         kernel, n_components or n_bits, n_landmarks=n_landmarks, landmarks=landmarks, center=True,
         normalize=normalize, seed=seed,
     )  # fmt: skip
-    return Index(kernel, embedding, Scan(Sign(hyperplanes, n_bits, seed), asymmetric))
+    code = Sign(hyperplanes, n_bits, seed)
+    return Index(kernel, embedding, _searcher(code, asymmetric, epsilon))
 
 
 def lsh(
@@ -154,6 +169,7 @@ def lsh(
     n_bits: int = 256,
     hyperplanes: str = "orthogonal",
     asymmetric: bool = True,
+    epsilon: float | None = None,
     seed: int = 0,
 ) -> Index:
     """Return an index of dense vectors by random hyperplanes, Charikar's LSH for cosines.
@@ -168,6 +184,9 @@ def lsh(
         How they are drawn; see `mercer.codes.Sign`.
     asymmetric : bool
         Whether the query keeps its projections; see `mercer.search.Scan`.
+    epsilon : float, optional
+        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
+        a scan of all codes.
     seed : int
         Chooses the hyperplanes.
 
@@ -179,4 +198,102 @@ def lsh(
     >>> mercer.lsh(n_bits=64).fit(X).add(X).search(X[:3], k=1).ids.ravel()
     array([0, 1, 2])
     """
-    return Index(kernel, Identity(kernel), Scan(Sign(hyperplanes, n_bits, seed), asymmetric))
+    code = Sign(hyperplanes, n_bits, seed)
+    return Index(kernel, Identity(kernel), _searcher(code, asymmetric, epsilon))
+
+
+def rmmh(
+    kernel: str | Kernel,
+    *,
+    n_bits: int = 256,
+    n_landmarks: int = 1024,
+    n_items: int = 32,
+    C: float = 1000.0,
+    normalize: bool = True,
+    asymmetric: bool = True,
+    epsilon: float | None = None,
+    seed: int = 0,
+) -> Index:
+    """Return an index by random maximum margin hashing: bits that split items widely (E §3.2).
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity.
+    n_bits : int
+        How many bits an item is kept as.
+    n_landmarks, n_items, C, normalize
+        As in `mercer.embeddings.MaxMarginDirections`.
+    asymmetric : bool
+        Whether the query keeps its projections; see `mercer.search.Scan`.
+    epsilon : float, optional
+        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
+        a scan of all codes.
+    seed : int
+        Chooses landmarks, draws and labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=500)
+    >>> index = mercer.rmmh("chi2", n_bits=64, n_landmarks=200).fit(X).add(X)
+    >>> index.search(X[:3], k=1, candidates=50).ids.ravel()
+    array([0, 1, 2])
+    """
+    directions = MaxMarginDirections(
+        kernel, n_bits, n_landmarks=n_landmarks, n_items=n_items, C=C, normalize=normalize,
+        seed=seed,
+    )  # fmt: skip
+    return Index(kernel, directions, _searcher(Sign(None), asymmetric, epsilon))
+
+
+def fourier(
+    kernel: str | Kernel,
+    *,
+    n_bits: int = 256,
+    scale: float | None = None,
+    n_components: int = 64,
+    n_landmarks: int = 300,
+    asymmetric: bool = True,
+    epsilon: float | None = None,
+    seed: int = 0,
+) -> Index:
+    """Return an index by binary Fourier codes: signs of random cosines (K §6.7).
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity. RBF and Laplacian on dense vectors need no landmark.
+    n_bits : int
+        How many bits an item is kept as.
+    scale, n_components, n_landmarks
+        As in `mercer.embeddings.FourierDirections`.
+    asymmetric : bool
+        Whether the query keeps its projections; see `mercer.search.Scan`.
+    epsilon : float, optional
+        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
+        a scan of all codes.
+    seed : int
+        Chooses landmarks and waves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=500)
+    >>> index = mercer.fourier("chi2", n_bits=128).fit(X).add(X)
+    >>> index.search(X[:3], k=1, candidates=50).ids.ravel()
+    array([0, 1, 2])
+    """
+    directions = FourierDirections(
+        kernel, n_bits, scale=scale, n_components=n_components, n_landmarks=n_landmarks, seed=seed
+    )
+    return Index(kernel, directions, _searcher(Sign(None), asymmetric, epsilon))
+
+
+def _searcher(code: Sign, asymmetric: bool, epsilon: float | None) -> Searcher:
+    """Return a scan of all codes, or sorted lists where there is an epsilon."""
+    if epsilon is None:
+        return Scan(code, asymmetric)
+    return SortedLists(code, epsilon=epsilon, asymmetric=asymmetric)

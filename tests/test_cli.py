@@ -18,7 +18,7 @@ import mercer
 from mercer import cli
 from mercer.cli import answers, commands
 
-SMALL = ["--landmarks", "60", "--components", "16"]
+SMALL = ["--set", "n_landmarks=60", "--set", "n_components=16"]
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def _inside(folder, monkeypatch):
 def build(tmp_path):
     """Build an index and load it; its files go where nobody else looks."""
 
-    def build(name, *args, stdin=b""):
-        done = run("build", name, tmp_path / "new.index", *SMALL, *args, stdin=stdin)
+    def build(name, *args, stdin=b"", settings=SMALL):
+        done = run("build", name, tmp_path / "new.index", *settings, *args, stdin=stdin)
         assert (done.status, done.err) == (0, "")
         return mercer.load(tmp_path / "new.index")
 
@@ -67,7 +67,7 @@ def test_from_files_to_answers(tmp_path):
         return done.stdout
 
     made = call("build", "items.npy", "my.index", "--kernel", "chi2", "--l1", *SMALL)
-    assert made == "my.index: 250 items, kernel Chi2()\n"
+    assert made == "my.index: 250 items, method exact, kernel Chi2()\n"
     assert "50 items added, 300 in all" in call("add", "my.index", "more.csv")
     found = jsonl(call("search", "my.index", "-", "-k", "3", "--format", "jsonl", stdin=queries))
     np.testing.assert_allclose([one["scores"] for one in found], truth.scores, atol=1e-5)
@@ -139,13 +139,21 @@ def test_build_reads_standard_input_and_ids(build, tmp_path):
 
 
 def test_build_passes_its_options_on(build):
-    options = ["--param", "gamma=0.5", "--landmark-choice", "farthest", "--seed", "3"]
+    options = ["--param", "gamma=0.5", "--set", "landmarks=farthest", "--seed", "3"]
     index = build("items.npy", "--kernel", "gaussian", *options, "--threads", "1")
     assert index.kernel == mercer.kernels.RBF(gamma=0.5)
     params = index.embedding.get_params(deep=False)
     assert [params[name] for name in ("n_landmarks", "n_components", "landmarks", "seed")] == [
         60, 16, "farthest", 3,
     ]  # fmt: skip
+
+
+def test_build_takes_every_method(build):
+    settings = ["--method", "klsh", "--set", "n_bits=40", "--set", "subset=none"]
+    index = build("items.npy", "--kernel", "chi2", settings=settings)
+    assert index.embedding.n_bits == 40
+    assert index.embedding.subset is None
+    assert index.info()["bytes an item"] == 5
 
 
 # ---- answers

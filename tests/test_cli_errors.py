@@ -43,8 +43,13 @@ ERRORS = {
     "bad parameter": ([*BUILD, "--kernel", "rbf", "--param", "gamma=-1"], "gamma is -1"),
     "no number": ([*BUILD, "--kernel", "rbf", "--param", "gamma=x"], "--param gamma=x: a name and"),
     "no name": ([*BUILD, "--kernel", "rbf", "--param", "0.5"], "such as gamma=0.5"),
-    "no landmarks": ([*BUILD, "--kernel", "chi2", "--landmarks", "0"], "n_landmarks is 0"),
-    "no way": ([*BUILD, "--kernel", "chi2", "--landmark-choice", "best"], "random, kmeans++"),
+    "no such method": ([*BUILD, "--kernel", "chi2", "--method", "best"], "methods are exact"),
+    "no such setting": (
+        [*BUILD, "--kernel", "chi2", "--set", "n_bits=8"],
+        "the settings of exact are n_landmarks",
+    ),
+    "no landmarks": ([*BUILD, "--kernel", "chi2", "--set", "n_landmarks=0"], "n_landmarks is 0"),
+    "no way": ([*BUILD, "--kernel", "chi2", "--set", "landmarks=best"], "random, kmeans++"),
     "not an index": (["build", "items.npy", ".", "--kernel", "chi2", "--replace"], "not an index"),
     "index exists": (["build", "items.npy", "a.index", "--kernel", "chi2"], "--replace"),
     "two sources of ids": (

@@ -20,10 +20,13 @@ SOME = ["chi2-float32", "chi2-uint8", "rbf-sparse", "tanimoto-bool", "tanimoto-p
 
 
 @pytest.mark.parametrize("animal", [a for a in ANIMALS if a.name in SOME], ids=lambda a: a.name)
-@pytest.mark.parametrize("normalize", [True, False])
-def test_contract(animal, normalize):
-    embedding = MaxMarginDirections(animal.kernel, 12, n_landmarks=80, normalize=normalize)
-    check_embedding(embedding, animal.X)
+def test_contract(animal):
+    check_embedding(MaxMarginDirections(animal.kernel, 12, n_landmarks=80), animal.X)
+
+
+@pytest.mark.parametrize("options", [{"normalize": False}, {"C": 1.0}, {"n_items": 4}], ids=repr)
+def test_contract_of_every_option(options):
+    check_embedding(MaxMarginDirections("chi2", 9, n_landmarks=80, **options), HISTOGRAMS)
 
 
 @pytest.fixture(scope="module")
@@ -197,8 +200,9 @@ def test_one_landmark_splits_nothing():
 @pytest.mark.parametrize("X", [HISTOGRAMS[:1], np.zeros((1, 4), np.float32)], ids=["equal", "zero"])
 def test_items_that_cannot_be_told_apart(X, n):
     X = np.tile(X, (n, 1))
-    Y = MaxMarginDirections("chi2", 20).fit(X).transform(X)
-    np.testing.assert_allclose(Y, 0, atol=1e-6)
+    fitted = MaxMarginDirections("chi2", 20).fit(X)
+    slack = 4 * 2.0**-23 * np.abs(fitted.weights_).sum(axis=0)  # ±C cancels, but for rounding
+    assert (np.abs(fitted.transform(X)) <= slack).all()
 
 
 @pytest.mark.parametrize("C", [1.0, 1e3, 1e9])

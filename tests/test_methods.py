@@ -16,7 +16,10 @@ METHODS = {
     "klsh, paper": lambda kernel: mercer.klsh(kernel, subset=10, center="landmarks", **FEW),
     "low rank": lambda kernel: mercer.klsh(kernel, subset=None, rank=8, scale=2.0, **FEW),
     "klsh, hamming": lambda kernel: mercer.klsh(kernel, subset=10, asymmetric=False, **FEW),
+    "klsh, lists": lambda kernel: mercer.klsh(kernel, subset=10, epsilon=1.0, **FEW),
     "kpca_lsh": lambda kernel: mercer.kpca_lsh(kernel, **FEW),
+    "rmmh": lambda kernel: mercer.rmmh(kernel, **FEW),
+    "fourier": lambda kernel: mercer.fourier(kernel, **FEW),
 }
 KERNELS = {animal.name: animal for animal in ANIMALS}
 SOME = ["chi2-float32", "chi2-uint8", "intersection-sparse", "tanimoto-bool", "linear-float32",

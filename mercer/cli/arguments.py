@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
+from typing import Any
 
-from mercer import kernels
+from mercer import kernels, methods
 from mercer.arrays import Array
 from mercer.cli import answers
 from mercer.errors import InputError, StoreError
@@ -15,6 +17,7 @@ from mercer.store.manifest import MANIFEST
 
 __all__ = [
     "choose_ids",
+    "make_index",
     "make_kernel",
     "match_ids",
     "read_allowed",
@@ -25,19 +28,44 @@ __all__ = [
 ]
 
 
+WORDS = {"true": True, "false": False, "none": None}
+
+
 def make_kernel(name: str, params: list[str]) -> Kernel:
     """Return the kernel of this name, with parameters written as name=value."""
     return kernels.get(name).set_params(**dict(map(_param, params)))
 
 
 def _param(text: str) -> tuple[str, float]:
+    name, value = _pair(text)
+    if isinstance(value, (int, float)):
+        return name, value
+    raise InputError(f"--param {text}: a name and a number are required, such as gamma=0.5.")
+
+
+def make_index(method: str, kernel: Kernel, settings: list[str], seed: int) -> Index:
+    """Return an empty index by the name of its method, with settings written as name=value."""
+    if method not in methods.__all__:
+        raise InputError(f"--method {method}: methods are {', '.join(methods.__all__)}.")
+    make = getattr(methods, method)
+    known = [name for name in inspect.signature(make).parameters if name not in ("kernel", "seed")]
+    chosen = dict(map(_pair, settings))
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"--set {name}: the settings of {method} are {', '.join(known)}.")
+    index: Index = make(kernel, seed=seed, **chosen)
+    return index
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    """Return name and value of name=value: a number, true, false, none, or a word."""
     name, _, value = text.partition("=")
     for number in (int, float):
         try:
             return name, number(value)
         except ValueError:
             continue
-    raise InputError(f"--param {text}: a name and a number are required, such as gamma=0.5.")
+    return name, WORDS.get(value.lower(), value)
 
 
 def choose_ids(read: Items, path: Path | None) -> Array | None:

@@ -10,7 +10,7 @@ import typer
 
 import mercer
 from mercer import demo as demonstration
-from mercer import kernels
+from mercer import kernels, methods
 from mercer.cli import answers, arguments, comparison
 from mercer.errors import InputError
 from mercer.files import read_items
@@ -102,6 +102,7 @@ def root(
 @_command(
     "build photos.npy photos.index --kernel chi2 --l1",
     "build points.fvecs points.index --kernel rbf --param gamma=0.5",
+    "build photos.npy photos.index --kernel chi2 --method klsh --set n_bits=128",
 )
 def build(
     items: ItemsPath,
@@ -113,16 +114,18 @@ def build(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A parameter of the kernel, such as gamma=0.5."),
     ] = None,
-    landmarks: Annotated[
-        int, typer.Option(metavar="N", help="Items the projection goes through.")
-    ] = 1024,
-    components: Annotated[
-        int, typer.Option(metavar="N", help="Dimensions of the projection.")
-    ] = 128,
-    landmark_choice: Annotated[
-        str, typer.Option(metavar="WAY", help="random, kmeans++ or farthest.")
-    ] = "random",
-    seed: Annotated[int, typer.Option(metavar="N", help="Chooses the landmarks.")] = 0,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(methods.__all__)}.")
+    ] = "exact",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the method, such as n_landmarks=512; a wrong one lists all.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="The source of all chance.")] = 0,
     ids: IdsPath = None,
     id_column: IdColumn = None,
     key: Key = None,
@@ -132,18 +135,17 @@ def build(
 ) -> None:
     """Build an index from a file of items and save it.
 
-    Every answer of the index is proven: no item outside it scores higher.
+    With the method exact every answer is proven: no item outside it scores higher.
     """
     arguments.require_free(index, replace)
     arguments.require_one_reader(items, ids)
-    made = mercer.exact(
-        arguments.make_kernel(kernel, param or []), n_landmarks=landmarks, n_components=components,
-        landmarks=landmark_choice, seed=seed,
-    )  # fmt: skip
+    made = arguments.make_index(
+        method, arguments.make_kernel(kernel, param or []), setting or [], seed
+    )
     read = read_items(items, key=key, id_column=id_column, l1=l1)
     made.fit(read.X).add(read.X, arguments.choose_ids(read, ids), n_jobs=threads)
     made.save(index)
-    print(f"{index}: {len(made)} items, kernel {made.kernel!r}")
+    print(f"{index}: {len(made)} items, method {method}, kernel {made.kernel!r}")
 
 
 @_command("add photos.index more.npy", "add people.index more.csv --id-column name")

@@ -73,6 +73,7 @@ class FourierDirections(LandmarkMap):
     0
     """
 
+    _precision = np.float64  # weights of small components are large, and waves know no scale
     shifts_: npt.NDArray[np.float64]
 
     def __init__(

@@ -157,4 +157,6 @@ class KLSHDirections(LandmarkMap):
         most = len(values) - (self.center != "none")  # the mean itself is no direction
         self.rank_ = min(int(kept.sum()), most, self.rank or most)
         U, roots = spectrum.vectors[:, : self.rank_], np.sqrt(values[: self.rank_])
+        if self.center != "none":  # rounding mixes the mean into vectors of small eigenvalues
+            U = U - U.mean(axis=0)
         return np.ascontiguousarray(U @ ((U.T @ draws) / roots[:, None]))

@@ -87,6 +87,8 @@ class KernelPCA(LandmarkMap):
     ((100, 4), dtype('float32'))
     """
 
+    _precision = np.float64  # residuals are small differences of large numbers
+
     def __init__(
         self,
         kernel: str | Kernel,
@@ -202,6 +204,8 @@ class KernelPCA(LandmarkMap):
         """Return the weights of the leading components, from the finest basis that is exact."""
         for threshold in THRESHOLDS:
             W0 = basis(spectrum, threshold)
+            if self.center:  # rounding mixes the mean into directions of small eigenvalues
+                W0 -= W0.mean(axis=0)
             W = W0 @ rotation(W0.T @ moment @ W0, self.n_components)
             if self.center or departure(W, K, error) <= DEPARTURE:
                 break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from mercer.kernels import Kernel, Prepared
 
 __all__ = ["LandmarkMap"]
 
-BLOCK = 256  # items embedded in one task
+BLOCK = 1024  # items embedded in one task: weights are packed once for so many
 
 
 class LandmarkMap(Embedding):
@@ -32,6 +32,8 @@ class LandmarkMap(Embedding):
     offsets_ : ndarray of float64, shape (d,)
         What is subtracted.
     """
+
+    _precision: ClassVar[type[np.floating]] = np.float32  # enough where only signs are kept
 
     kernel: str | Kernel
     landmarks_: Prepared
@@ -67,11 +69,13 @@ class LandmarkMap(Embedding):
         kernel._require_alike(P, self.landmarks_, ("the items", "the landmarks"))
         error = kernel.tolerance(P, self.landmarks_, dtype=np.float64)
         out = np.empty((len(P), self._width), np.float32)
+        weights, offsets = (A.astype(self._precision) for A in (self.weights_, self.offsets_))
 
         def fill(span: slice) -> None:
-            crossed = np.empty((span.stop - span.start, len(self.landmarks_)))
+            crossed = np.empty((span.stop - span.start, len(self.landmarks_)), self._precision)
             kernel.tile(P[span], self.landmarks_, crossed, (span.start, 0))
-            Z = crossed @ self.weights_ - self.offsets_
+            Z = crossed @ weights
+            Z -= offsets
             out[span] = self._finished(Z, crossed, P[span], span.start, error)
 
         parallel.run(

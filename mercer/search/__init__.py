@@ -2,6 +2,7 @@
 
 from mercer.search.base import Candidates, Searcher
 from mercer.search.bounds import BoundScan
+from mercer.search.lists import SortedLists
 from mercer.search.scan import Scan
 
-__all__ = ["BoundScan", "Candidates", "Scan", "Searcher"]
+__all__ = ["BoundScan", "Candidates", "Scan", "Searcher", "SortedLists"]

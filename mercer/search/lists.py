@@ -14,6 +14,7 @@ from mercer.codes import Code
 from mercer.errors import InputError
 from mercer.params import check_count, check_number
 from mercer.search import _list_loops
+from mercer.search._list_sorting import sort_list
 from mercer.search.base import Candidates, Floats, Mask, Searcher
 
 __all__ = ["SortedLists"]
@@ -29,7 +30,7 @@ class SortedLists(Searcher):
 
     A query is looked up in every list, and the entries around its places are met in the order of
     the longest prefix they share with it, over all lists together. The rows met are ranked by
-    their whole codes. A list takes 8 bytes a row, and up to half a byte more for its directory.
+    their whole codes. A list takes 8 bytes a row, and up to one more for its directory.
 
     There are M = ⌈n^(1/(1+ε))⌉ lists of n rows, and 2M entries are met. (K and M print 2M for the
     number of lists as well; the numbers they report belong to M lists and 2M entries.) More are
@@ -119,7 +120,8 @@ class SortedLists(Searcher):
         if not any(name.endswith("_") for name in vars(self.code)):
             self.fit(Z)
         n, n_bits = len(Z), self.code.query(Z[:1]).shape[1]
-        n_lists = self.n_lists or max(1, math.ceil(n ** (1 / (1 + self.epsilon))))
+        # a root that should be whole may come out a little above
+        n_lists = self.n_lists or max(1, math.ceil(n ** (1 / (1 + self.epsilon)) - 1e-9))
         n_prefixes = 1 << _directory_bits(n, n_bits)
         self._require_memory(n_lists, n, n_lists * (8 * n + 4 * (n_prefixes + 1)))
         self.codes_ = self.code.encode(Z)
@@ -143,7 +145,7 @@ class SortedLists(Searcher):
     def _sort(self, span: slice) -> None:
         spare = np.empty(len(self), np.uint64)
         for i in range(span.start, span.stop):
-            _list_loops.sort_list(
+            sort_list(
                 self.codes_, self.permutations_[i], self.lists_[i], spare, self.directories_[i]
             )
 
@@ -179,7 +181,7 @@ class SortedLists(Searcher):
         return tuple(_frozen(part) for part in parts)
 
     def _compared(self, projections: Floats) -> tuple[npt.NDArray[np.uint8], Floats, np.float32]:
-        """Return the bits of queries, and what their values are made of (see `_loops.answer`).
+        """Return the bits of queries, and what their values are made of (see `_list_loops.answer`).
 
         The Hamming distance is half the number of bits less Σ ± 1/2.
         """
@@ -197,6 +199,6 @@ def _directory_bits(n: int, n_bits: int) -> int:
 
 def _frozen(array: Array) -> Array:
     """Return a read-only view, as arrays of a saved index are: loops are compiled only once."""
-    view = array.view(np.ndarray)
+    view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

@@ -13,12 +13,19 @@ import numpy as np
 from mercer import items, kernels
 from mercer.arrays import Array
 from mercer.codes import Code, Sign
-from mercer.embeddings import Embedding, Identity, KernelPCA, KLSHDirections
+from mercer.embeddings import (
+    Embedding,
+    FourierDirections,
+    Identity,
+    KernelPCA,
+    KLSHDirections,
+    MaxMarginDirections,
+)
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.errors import KernelError, StoreError
 from mercer.kernels import Kernel, Prepared
 from mercer.params import Params, plain
-from mercer.search import BoundScan, Scan, Searcher
+from mercer.search import BoundScan, Scan, Searcher, SortedLists
 from mercer.segment import Segment
 from mercer.segments import Segments
 from mercer.store.items import pack_part, unpack_part
@@ -39,6 +46,8 @@ MAP = {"landmarks_", "weights_", "offsets_", "n_landmarks_"}
 EMBEDDINGS: Known = {
     "KernelPCA": (KernelPCA, MAP | {"reach_", "mean_", "departure_", "rounding_"}),
     "KLSHDirections": (KLSHDirections, MAP),
+    "MaxMarginDirections": (MaxMarginDirections, MAP),
+    "FourierDirections": (FourierDirections, {"weights_", "offsets_", "shifts_", "n_landmarks_"}),
     "Identity": (Identity, {"n_features_"}),
 }
 CODES: Known = {
@@ -47,6 +56,7 @@ CODES: Known = {
 SEARCHERS: Known = {
     "BoundScan": (BoundScan, {"vectors_"}),
     "Scan": (Scan, {"codes_"}),
+    "SortedLists": (SortedLists, {"codes_"}),
 }
 LEARNED = re.compile(r"[a-z][a-z0-9_]*_")
 SAMPLES = 16  # items whose kernel values are kept, to know the kernel again
