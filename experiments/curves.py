@@ -156,11 +156,12 @@ def _end(curve: Curve) -> float:
 
 
 def _apart(heights: Sequence[float], bottom: float, top: float) -> Any:
-    """Return rising heights a line of text apart, around the same middle, between the limits."""
+    """Return rising heights a line of text apart, between the limits: they push each other."""
     step = LINE_OF_TEXT * (top - bottom)
-    apart: list[float] = []
-    for height in heights:
-        apart.append(max(height, apart[-1] + step) if apart else height)
-    moved = np.array(apart) - (np.mean(apart) - np.mean(heights))
-    moved -= max(0.0, moved[-1] - top)
-    return moved + max(0.0, bottom - moved[0])
+    places = np.array(heights, float)
+    for _ in range(300):
+        push = np.maximum(step - np.diff(places), 0) / 2
+        places[:-1] -= push
+        places[1:] += push
+        places = np.clip(places, bottom, top)
+    return places

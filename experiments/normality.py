@@ -105,9 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = report.options(__doc__, arguments)
     X = np.load(data_folder() / "sift" / "sift_base_0.npz")["X"][:90_000]
     landmarks, n_trials = (LANDMARKS[1:6:2], 100) if options.quick else (LANDMARKS, 1000)
-    report.publish(
-        "normality", lambda: list(measure(X, landmarks, n_trials)), draw, options.output
-    )
+    report.publish("normality", lambda: list(measure(X, landmarks, n_trials)), draw, options.output)
 
 
 if __name__ == "__main__":

@@ -40,9 +40,7 @@ class Measurement:
     even: float  # share near among the closest pairs by codes, as many as there are near ones
 
 
-def measure(
-    name: str, X: Any, Q: Any, bits: Sequence[int], n_runs: int
-) -> Iterator[Measurement]:
+def measure(name: str, X: Any, Q: Any, bits: Sequence[int], n_runs: int) -> Iterator[Measurement]:
     """Yield one measurement after the other."""
     kernel = kernels.RBF.for_data(X)
     near = near_pairs(kernel, X, Q)
@@ -79,7 +77,7 @@ def _directions(
 
 
 def distance_counts(Z: Any, Zq: Any, near: Any) -> Any:
-    """Count pairs by Hamming distance: those that are not near, and those that are; shape (2, b + 1)."""
+    """Count pairs by Hamming distance, shape (2, b + 1): those not near, and those that are."""
     signs, asked = (np.where(vectors >= 0, 1, -1).astype(np.float32) for vectors in (Z, Zq))
     b = signs.shape[1]
     distances = ((b - asked @ signs.T) / 2).astype(np.int64)

@@ -7,7 +7,7 @@ import pytest
 
 from mercer import parallel
 from mercer.codes import Code, Sign
-from mercer.errors import InputError
+from mercer.errors import InputError, StoreError
 from mercer.search import SortedLists, _list_loops
 from mercer.search.lists import _frozen
 from mercer.testing import check_searcher
@@ -355,3 +355,17 @@ def test_more_lists_find_more():
 def test_more_neighbours_find_more():
     found = [share_found(n_lists=8, neighbours=neighbours) for neighbours in (0, 3, 15, 100)]
     assert (np.diff(found) > 0.1).all()
+
+
+@pytest.mark.parametrize("part", ["lists_", "directories_", "permutations_"])
+def test_lists_from_a_damaged_file_are_refused(part):
+    Z = np.random.default_rng(0).normal(size=(400, 64)).astype(np.float32)
+    built = SortedLists(Sign(None), n_lists=5).fit(Z).build(Z)
+    for name in ("lists_", "directories_", "permutations_"):
+        stored = getattr(built, name).copy()
+        if name == part:
+            stored.flat[3] = np.iinfo(stored.dtype).max
+        stored.flags.writeable = False
+        setattr(built, name, stored)
+    with pytest.raises(StoreError, match="not there: their file is damaged"):
+        built.candidates(Z[:2], 3)

@@ -65,10 +65,10 @@ def test_more_rows_than_there_are():
 
 def test_scores_by_tables():
     scan = Scan(Sign("gaussian", 77)).fit(Z).build(Z)
-    projections = scan.code.query(Q)
+    weights = np.pad(scan.code.query(Q), ((0, 0), (0, 3)))  # 80 bits are 10 bytes
     rows = rng.integers(-1, len(Z), (len(Q), 40))
     found = np.zeros(rows.shape, np.float32)
-    asymmetric_scores(projections, scan.codes_, rows, found)
+    asymmetric_scores(weights, scan.codes_, rows, found)
     expected = np.where(rows >= 0, np.take_along_axis(truth(scan), rows, 1), 0)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 

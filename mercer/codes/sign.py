@@ -71,13 +71,13 @@ class Sign(Code):
     def fit(self, Z: npt.NDArray[np.float32]) -> Self:
         """Draw the directions for vectors of this width, and return self."""
         d = Z.shape[1]
-        self.n_bits_ = d if self.hyperplanes is None else self.n_bits or d
+        self.n_bits_ = d if self.hyperplanes is None else self.n_bits or max(d, 1)
         rng = np.random.default_rng(self.seed)
         self.directions_ = None
         if self.hyperplanes == "gaussian":
             self.directions_ = rng.normal(size=(d, self.n_bits_)).astype(np.float32)
         elif self.hyperplanes == "orthogonal":
-            n_blocks = -(-self.n_bits_ // d)
+            n_blocks = -(-self.n_bits_ // max(d, 1))
             blocks = [_rotation(d, rng) for _ in range(n_blocks)]
             self.directions_ = np.hstack(blocks)[:, : self.n_bits_].astype(np.float32)
         return self
@@ -90,7 +90,7 @@ class Sign(Code):
 
     def encode(self, Z: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
         """Return the signs, packed as ``numpy.packbits`` does; 0 counts as positive."""
-        spans = parallel.spans(len(Z), BLOCK)
+        spans = parallel.spans(len(Z), BLOCK) or [slice(0, 0)]
         parts = [np.packbits(self.query(Z[span]) >= 0, axis=1) for span in spans]
         return np.concatenate(parts)
 

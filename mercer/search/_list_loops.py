@@ -10,6 +10,7 @@ from numba import njit
 
 from mercer.jit import cached_njit
 from mercer.machine import bits_of, borrow, float_of, prefetch
+from mercer.search._code_loops import fill_table
 from mercer.search._list_sorting import (
     KEY_BITS,
     ROW,
@@ -198,18 +199,6 @@ def _all_rows(allowed, found):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _fill_table(weights, table):  # type: ignore[no-untyped-def]
-    """Fill table[b, v] with the sum of the weights of byte b, signed by the bits of v."""
-    for byte in range(table.shape[0]):
-        table[byte, 0] = 0
-        for bit in range(8):  # from the lowest one, so that what is known doubles
-            weight, known = weights[8 * byte + 7 - bit], 1 << bit
-            for value in range(known):
-                table[byte, known + value] = table[byte, value] + weight
-                table[byte, value] -= weight
-
-
-@njit(**OPTIONS)
 def _rank(found, codes, table, offset, ranks):  # type: ignore[no-untyped-def]
     """Write the score of each row found above its number, both so that larger is better."""
     for i in range(len(found)):
@@ -259,7 +248,7 @@ def answer(  # type: ignore[no-untyped-def]
                              rows.shape[1], seen, found)  # fmt: skip
         if n_found < 0:
             n_found = _all_rows(allowed, found)
-        _fill_table(borrow(weights, i), table)
+        fill_table(borrow(weights, i), table)
         _rank(found[:n_found], codes, table, offset, ranks)
         n_kept = min(n_found, rows.shape[1])
         keep_largest(ranks[:n_found], n_kept)

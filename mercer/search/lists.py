@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -11,10 +12,10 @@ import numpy.typing as npt
 from mercer import parallel
 from mercer.arrays import Array
 from mercer.codes import Code
-from mercer.errors import InputError
+from mercer.errors import InputError, StoreError
 from mercer.params import check_count, check_number
 from mercer.search import _list_loops
-from mercer.search._list_sorting import sort_list
+from mercer.search._list_sorting import ROW, sort_list
 from mercer.search.base import Candidates, Floats, Mask, Searcher
 
 __all__ = ["SortedLists"]
@@ -177,8 +178,30 @@ class SortedLists(Searcher):
 
     def _state(self) -> tuple[Array, ...]:
         """Return what was built as the compiled loops take it."""
+        if not self.lists_.flags.writeable:
+            self._require_sound()
         parts = self.lists_, self.directories_, self.permutations_, self.codes_
         return tuple(_frozen(part) for part in parts)
+
+    def _require_sound(self) -> None:
+        """Refuse lists from a damaged file, which compiled loops would follow anywhere."""
+        if self._is_sound:
+            return
+        raise StoreError(
+            "SortedLists: the lists name rows or bits that are not there: their file is damaged. "
+            "Run mercer verify on the index, and restore it from a copy or build it again."
+        )
+
+    @cached_property
+    def _is_sound(self) -> bool:
+        n_bits = self.permutations_.shape[1]
+        return (
+            all(int((entries & ROW).max(initial=0)) < len(self) for entries in self.lists_)
+            and int(self.directories_.max(initial=0)) <= len(self)
+            and int(self.permutations_.max(initial=0)) < min(n_bits, 8 * self.codes_.shape[1])
+            and len(self.lists_) == len(self.directories_) == len(self.permutations_)
+            and self.lists_.shape[1] == len(self)
+        )
 
     def _compared(self, projections: Floats) -> tuple[npt.NDArray[np.uint8], Floats, np.float32]:
         """Return the bits of queries, and what their values are made of (see `_list_loops.answer`).

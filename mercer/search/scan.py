@@ -106,13 +106,13 @@ class _Codes:
     def _asymmetric(self, faiss: Any, projections: Floats, n: int) -> Candidates:
         whole = self.codes is self.scan.codes_
         fast = self.scan._fast if whole else _fast_scan(faiss, self.codes)
-        rows = fast.search(_in_nibbles(projections, self.codes.shape[1]),
-                           min(n + SPARE, len(self.codes)))[1]  # fmt: skip
+        weights = _padded(projections, self.codes.shape[1])
+        rows = fast.search(_swapped(weights), min(n + SPARE, len(self.codes)))[1]
         short = np.flatnonzero((rows < 0).any(axis=1))
         if len(short):  # fast scan finds nothing for projections that are all 0
             rows[short] = self._hamming(faiss, projections[short], rows.shape[1]).rows
         values = np.full(rows.shape, -np.inf, np.float32)
-        asymmetric_scores(projections, self.codes, rows, values)
+        asymmetric_scores(weights, self.codes, rows, values)
         order = np.lexsort((rows, -values), axis=-1)[:, :n]
         return Candidates(np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1))
 
@@ -171,11 +171,17 @@ def _fast_scan(faiss: Any, codes: Codes) -> Any:
     return faiss.IndexPQFastScan(index)
 
 
-def _in_nibbles(projections: Floats, n_bytes: int) -> Floats:
-    """Return projections padded with 0 and with the halves of each byte swapped.
+def _padded(projections: Floats, n_bytes: int) -> Floats:
+    """Return projections with zeros up to the last bit of the last byte."""
+    padded = np.zeros((len(projections), 8 * n_bytes), np.float32)
+    padded[:, : projections.shape[1]] = projections
+    return padded
+
+
+def _swapped(weights: Floats) -> Floats:
+    """Return weights with the halves of each byte swapped.
 
     faiss puts the first quantiser into the low half of a byte, numpy the first bits into the high.
     """
-    padded = np.zeros((len(projections), n_bytes, 2, 4), np.float32)
-    padded.reshape(len(projections), -1)[:, : projections.shape[1]] = projections
-    return np.ascontiguousarray(padded[:, :, ::-1]).reshape(len(projections), -1)
+    halves = weights.reshape(len(weights), -1, 2, 4)[:, :, ::-1]
+    return np.ascontiguousarray(halves).reshape(weights.shape)

@@ -56,7 +56,7 @@ CODES: Known = {
 SEARCHERS: Known = {
     "BoundScan": (BoundScan, {"vectors_"}),
     "Scan": (Scan, {"codes_"}),
-    "SortedLists": (SortedLists, {"codes_"}),
+    "SortedLists": (SortedLists, {"codes_", "permutations_", "lists_", "directories_"}),
 }
 LEARNED = re.compile(r"[a-z][a-z0-9_]*_")
 SAMPLES = 16  # items whose kernel values are kept, to know the kernel again
