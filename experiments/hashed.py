@@ -10,8 +10,7 @@ import numpy as np
 
 from mercer.codes import Sign
 from mercer.embeddings import Embedding
-from mercer.search import Scan, Searcher
-from mercer.search.lists import SortedLists
+from mercer.search import Scan, Searcher, SortedLists
 
 # how items are centred, and whether queries keep their projections
 PAPER, ASYMMETRIC, OURS = "paper", "paper, asymmetric", "mercer's default"
