@@ -57,7 +57,7 @@ class FourierDirections(LandmarkMap):
         How many kernel values an item costs: 0 without kernel PCA.
     weights_ : ndarray of float64
         ω, one wave a column, shape (n_features, n_bits); with kernel PCA, its weights times ω,
-        shape (n_landmarks_, n_bits).
+        shape (p, n_bits) for p landmarks.
     offsets_ : ndarray of float64, shape (n_bits,)
         What is subtracted before the cosine: -b, with kernel PCA also the mean it subtracts.
     shifts_ : ndarray of float64, shape (n_bits,)
