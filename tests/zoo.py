@@ -64,7 +64,9 @@ class Animal:
 
 def _animals() -> list[Animal]:
     found = []
-    for name in kernels.NAMES:
+    for name, cls in kernels.NAMES.items():
+        if cls.input == "sets":
+            continue  # their parameters depend on the data: see below
         kernel = kernels.get(name)
         if kernel.input == "bits":
             found += [Animal(f"{name}-bool", kernel, BITS)]
@@ -99,6 +101,12 @@ def _animals() -> list[Animal]:
         Animal("gram", kernels.from_gram(cubes, psd=True), VECTORS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
     ]  # fmt: skip
+    pyramid = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])
+    found += [
+        Animal("pyramid_match", pyramid, SETS),
+        Animal("pyramid_match-normalized", pyramid.normalized(), SETS),
+        Animal("pyramid_match-minimum", kernels.PyramidMatch(0.3, 2, normalize="minimum"), SETS),
+    ]
     return found
 
 
