@@ -13,7 +13,7 @@ from numba import njit
 from mercer.jit import cached_njit
 from mercer.kernels._loops import FAST
 
-__all__ = ["LEVEL_BITS", "count", "gather", "grid", "own", "scattered", "tile"]
+__all__ = ["LEVEL_BITS", "SPREAD", "count", "gather", "grid", "own", "scattered", "tile"]
 
 LEVEL_BITS = 58  # of the number of a uniform bin: the level stands above them
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads numbers evenly

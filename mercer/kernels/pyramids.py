@@ -17,7 +17,7 @@ from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
 from mercer.ragged import Ragged
 
-__all__ = ["Pyramid", "histograms", "level_weights"]
+__all__ = ["Pyramid", "as_rows", "histograms", "level_weights"]
 
 POINTS = 1 << 18  # points binned in one go
 NORMS = (None, "minimum")
@@ -67,12 +67,12 @@ class Pyramid(Kernel):
 
     def _own(self, parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
         values = np.empty(len(parts[0]))
-        _loops.own(_rows(parts), self.coefficients, self.coefficient_shift, values)
+        _loops.own(as_rows(parts), self.coefficients, self.coefficient_shift, values)
         return values
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         _loops.tile(
-            _rows(P.parts), _rows(R.parts), self.coefficients, self.coefficient_shift, out
+            as_rows(P.parts), as_rows(R.parts), self.coefficients, self.coefficient_shift, out
         )  # fmt: skip
         if self.normalize is not None:
             _divide(out, P.parts[2][:, None], R.parts[2])
@@ -80,7 +80,7 @@ class Pyramid(Kernel):
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         out = np.empty(ids.shape, dtype)
         _loops.gather(
-            _rows(P.parts), _rows(R.parts), ids, self.coefficients, self.coefficient_shift, out
+            as_rows(P.parts), as_rows(R.parts), ids, self.coefficients, self.coefficient_shift, out
         )  # fmt: skip
         if self.normalize is not None:
             _divide(out, P.parts[2][:, None], R.parts[2][ids])
@@ -122,7 +122,7 @@ def level_weights(
     return weights
 
 
-def _rows(parts: tuple[Any, ...]) -> tuple[Array, Array, Array]:
+def as_rows(parts: tuple[Any, ...]) -> tuple[Array, Array, Array]:
     """Return histograms as compiled loops take them: offsets, bins, counts."""
     bins, counts = parts[:2]
     return bins.offsets, bins.values.reshape(-1), counts.values.reshape(-1)
