@@ -5,9 +5,9 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`. Their parts: items (`mercer.items`,
-`Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes
-(`mercer.codes`), searchers (`mercer.search`); truth and recall (`mercer.evaluate`), optimal
+Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`, `pyramid`. Their parts: items
+(`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`),
+codes (`mercer.codes`), searchers (`mercer.search`); truth and recall (`mercer.evaluate`), optimal
 matchings of two sets (`mercer.matching`), and contract tests (`mercer.testing`).
 """
 
@@ -24,7 +24,7 @@ from mercer.errors import (
 from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
-from mercer.methods import exact, fourier, klsh, kpca_lsh, lsh, rmmh
+from mercer.methods import exact, fourier, klsh, kpca_lsh, lsh, pyramid, rmmh
 from mercer.ragged import Ragged
 from mercer.saved import load
 from mercer.store import verify
@@ -56,6 +56,7 @@ __all__ = [
     "lsh",
     "matching",
     "parallel",
+    "pyramid",
     "register",
     "rmmh",
     "search",

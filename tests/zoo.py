@@ -81,16 +81,16 @@ class Animal:
 
 def _animals() -> list[Animal]:
     found = []
-    for name in kernels.NAMES:
+    for name, cls in kernels.NAMES.items():
+        if cls.input == "sets":
+            for kind, X in (("float32", PLACED), ("uint8", PLACED_BYTES)):
+                suited = cls.for_data(X) if hasattr(cls, "for_data") else cls()
+                found += [Animal(f"{name}-{kind}", suited, X)]
+            continue
         kernel = kernels.get(name)
         if kernel.input == "bits":
             found += [Animal(f"{name}-bool", kernel, BITS)]
             found += [Animal(f"{name}-packed", kernel, np.packbits(BITS, axis=1))]
-            continue
-        if kernel.input == "sets":
-            found += [Animal(f"{name}-float32", kernel, PLACED)]
-            suited = getattr(type(kernel), "for_data", lambda X: kernel)(PLACED_BYTES)  # noqa: B023
-            found += [Animal(f"{name}-uint8", suited, PLACED_BYTES)]
             continue
         X = HISTOGRAMS if kernel.nonnegative else VECTORS
         found += [Animal(f"{name}-float32", kernel, X), Animal(f"{name}-uint8", kernel, COUNTS)]
@@ -122,6 +122,12 @@ def _animals() -> list[Animal]:
         Animal("gram", kernels.from_gram(cubes, psd=True), VECTORS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
     ]  # fmt: skip
+    pyramid = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])
+    found += [
+        Animal("pyramid_match", pyramid, SETS),
+        Animal("pyramid_match-normalized", pyramid.normalized(), SETS),
+        Animal("pyramid_match-minimum", kernels.PyramidMatch(0.3, 2, normalize="minimum"), SETS),
+    ]
     return found
 
 

@@ -6,6 +6,7 @@ from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
+from mercer.embeddings.pyramid import PyramidDirections
 
 __all__ = [
     "Embedding",
@@ -14,4 +15,5 @@ __all__ = [
     "KLSHDirections",
     "KernelPCA",
     "MaxMarginDirections",
+    "PyramidDirections",
 ]

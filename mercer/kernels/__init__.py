@@ -18,6 +18,8 @@ from mercer.kernels.functions import (
 )
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.pyramid_match import PyramidMatch
+from mercer.kernels.pyramids import Pyramid
 from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_spec, unregister
 from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
@@ -47,6 +49,8 @@ __all__ = [
     "Precomputed",
     "Prepared",
     "Product",
+    "Pyramid",
+    "PyramidMatch",
     "Scaled",
     "Sum",
     "SumMatch",

@@ -20,6 +20,7 @@ from mercer.embeddings import (
     KernelPCA,
     KLSHDirections,
     MaxMarginDirections,
+    PyramidDirections,
 )
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.errors import KernelError, StoreError
@@ -49,6 +50,7 @@ EMBEDDINGS: Known = {
     "MaxMarginDirections": (MaxMarginDirections, MAP),
     "FourierDirections": (FourierDirections, {"weights_", "offsets_", "shifts_", "n_landmarks_"}),
     "Identity": (Identity, {"n_features_"}),
+    "PyramidDirections": (PyramidDirections, {"n_features_"}),
 }
 CODES: Known = {
     "Sign": (Sign, {"n_bits_", "directions_"}),
