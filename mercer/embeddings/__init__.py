@@ -6,6 +6,7 @@ from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
+from mercer.embeddings.metric import LearnedDirections, LearnedMetric
 
 __all__ = [
     "Embedding",
@@ -13,5 +14,7 @@ __all__ = [
     "Identity",
     "KLSHDirections",
     "KernelPCA",
+    "LearnedDirections",
+    "LearnedMetric",
     "MaxMarginDirections",
 ]

@@ -3,7 +3,7 @@
 A kernel compares two items; larger means nearer. See `Kernel` for what all of them can do.
 """
 
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.compiled import CompiledKernel, kernel
 from mercer.kernels.functions import (
@@ -16,6 +16,7 @@ from mercer.kernels.functions import (
     from_gram,
 )
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_spec, unregister
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
@@ -36,13 +37,16 @@ __all__ = [
     "JensenShannon",
     "Kernel",
     "Laplacian",
+    "Learned",
     "Linear",
+    "Mahalanobis",
     "MinMax",
     "Normalized",
     "Polynomial",
     "Precomputed",
     "Prepared",
     "Product",
+    "Radial",
     "Scaled",
     "Sum",
     "Tanimoto",

@@ -7,10 +7,11 @@ import inspect
 from typing import Any
 
 from mercer.errors import InputError, KernelError
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.params import plain
 
@@ -47,6 +48,9 @@ _COMPOSED: dict[str, type[Kernel]] = {
     "exp": Exp,
     "normalized": Normalized,
     "precomputed": Precomputed,
+    "radial": Radial,
+    "mahalanobis": Mahalanobis,
+    "learned": Learned,
 }
 _registered: dict[str, Kernel] = {}
 
@@ -163,7 +167,7 @@ def to_spec(kernel: Kernel) -> dict[str, Any]:
     Returns
     -------
     dict
-        Strings, numbers, dicts, and arrays for `Precomputed`.
+        Strings, numbers, dicts, arrays for `Precomputed`, and items for `Learned`.
 
     Examples
     --------
