@@ -18,6 +18,7 @@ __all__ = ["FLAT", "project_pairs", "project_triples", "squared_distances"]
 
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
 FLAT = 1e-12  # a determinant so much smaller than the square of its trace is rounding
+HALVINGS = 60  # of an interval: down to rounding
 
 
 @njit(**OPTIONS)
@@ -55,8 +56,27 @@ def _add_outer(G, y, g):  # type: ignore[no-untyped-def]
             G[row, column] += factor * g[column]
 
 
+@njit(**OPTIONS)
+def _pair_step(p, rest, inverse, slack):  # type: ignore[no-untyped-def]
+    """Return x with 1 / (1/p - x) + rest = 1 / (inverse + x / slack): distance and bound meet.
+
+    The distance p that is learned grows with x, the bound ξ = 1/inverse shrinks; what of the
+    distance is not learned, `rest`, stays (PROOFS B13). Without it, x = (1/p - 1/ξ) slack /
+    (slack + 1). There is one root between -slack/ξ and 1/p.
+    """
+    square = -rest / slack
+    linear = (1 + rest / p) / slack - rest * inverse + 1
+    constant = (1 + rest / p) * inverse - 1 / p
+    root = math.sqrt(max(linear * linear - 4 * square * constant, 0.0))
+    half = -(linear + math.copysign(root, linear)) / 2
+    x = constant / half
+    return x if -slack * inverse < x < 1 / p else half / square
+
+
 @cached_njit(**OPTIONS)
-def project_pairs(G, Z, pairs, signs, bounds, duals, order, slack):  # type: ignore[no-untyped-def]
+def project_pairs(  # type: ignore[no-untyped-def]
+    G, Z, pairs, signs, bounds, rests, duals, order, slack
+):
     """Project on pairs in this order, in place of G and the dual variables (M eq. 4, B11).
 
     A pair with sign 1 is to be at most `bounds` apart, one with sign -1 at least. The bound that
@@ -68,10 +88,10 @@ def project_pairs(G, Z, pairs, signs, bounds, duals, order, slack):  # type: ign
         pair = order[place]
         sign = signs[pair]
         p = _mapped(G, Z, pairs[pair, 0], pairs[pair, 1], v, y)
-        if p <= FLAT * bounds[pair]:
-            continue  # the same item twice: nothing can move it
+        if p <= 0:
+            continue
         inverse = 1 / bounds[pair] - sign * duals[pair] / slack
-        step = min(duals[pair], sign * slack / (slack + 1) * (1 / p - inverse))
+        step = min(duals[pair], sign * _pair_step(p, rests[pair], inverse, slack))
         if step == 0:
             continue
         duals[pair] -= step
@@ -84,22 +104,41 @@ def project_pairs(G, Z, pairs, signs, bounds, duals, order, slack):  # type: ign
 
 
 @njit(**OPTIONS)
-def _triple_step(p11, p12, p22, margin, dual):  # type: ignore[no-untyped-def]
-    """Return a of PROOFS B14, at least -dual; NaN where the two differences are parallel.
+def _hard_step(s, det, margin):  # type: ignore[no-untyped-def]
+    """Return a of PROOFS B14: after it a triple holds with equality.
 
     Of the roots of m D a² + (2 D - m s) a - (s + m) one keeps 1 + a s - a² D positive.
     """
-    s, det = p11 - p22, p11 * p22 - p12 * p12
-    if det <= FLAT * (p11 + p22) ** 2:
-        return math.nan
     linear, constant = 2 * det - margin * s, -(s + margin)
     # both roots without cancellation; margin 0 leaves one
     root = math.sqrt(max(linear * linear - 4 * margin * det * constant, 0.0))
     half = -(linear + math.copysign(root, linear)) / 2
     a = constant / half if half != 0 else 0.0
     if 1 + a * s - a * a * det <= 0 and margin != 0:
-        a = half / (margin * det)
-    return max(a, -dual)
+        return half / (margin * det)
+    return a
+
+
+@njit(**OPTIONS)
+def _triple_step(s, det, margin, dual, price):  # type: ignore[no-untyped-def]
+    """Return the step after which a triple lacks as much as its dual variable pays for.
+
+    That is (s - 2 a D) / (1 + a s - a² D) + m = (λ + a) / price. The left side falls with a: from
+    infinity, where the denominator is 0 and the metric would end, to 0 at the step that makes the
+    triple hold. At a = -λ it lets go.
+    """
+    low, high = -dual, _hard_step(s, det, margin)
+    if high <= low:
+        return low
+    low = max(low, (s - math.sqrt(s * s + 4 * det)) / (2 * det))
+    for _ in range(HALVINGS):
+        a = (low + high) / 2
+        lacks = (s - 2 * a * det) / (1 + a * s - a * a * det) + margin
+        if lacks > (dual + a) / price:
+            low = a
+        else:
+            high = a
+    return (low + high) / 2
 
 
 @njit(**OPTIONS)
@@ -126,7 +165,7 @@ def _root_weights(p11, p12, p22, a):  # type: ignore[no-untyped-def]
 
 
 @cached_njit(**OPTIONS)
-def project_triples(G, Z, triples, margins, duals, order):  # type: ignore[no-untyped-def]
+def project_triples(G, Z, triples, margins, prices, duals, order):  # type: ignore[no-untyped-def]
     """Project on triples (i, j, k) in this order: d(i, j) + margin ≤ d(i, k) (PROOFS B14)."""
     d = G.shape[0]
     v, y1, y2, g1, g2 = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
@@ -137,8 +176,11 @@ def project_triples(G, Z, triples, margins, duals, order):  # type: ignore[no-un
         p12 = 0.0
         for row in range(d):
             p12 += y1[row] * y2[row]
-        a = _triple_step(p11, p12, p22, margins[triple], duals[triple])
-        if math.isnan(a) or a == 0:
+        det = p11 * p22 - p12 * p12
+        if det <= FLAT * (p11 + p22) ** 2:
+            continue  # the differences are parallel: no projection exists
+        a = _triple_step(p11 - p22, det, margins[triple], duals[triple], prices[triple])
+        if a == 0:
             continue
         duals[triple] += a
         n11, n12, n22 = _root_weights(p11, p12, p22, a)

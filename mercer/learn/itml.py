@@ -67,7 +67,7 @@ class ITML(Params):
     satisfied_ : float
         The share of the constraints that hold, without slack.
     infeasible_ : ndarray of int64
-        Which constraints cannot be met by any metric of this kind; they were left out.
+        Which constraints no metric of this kind can meet without moving their bounds.
     basis_ : items
         With a kernel: the c basis items.
     weights_ : ndarray of float64, shape (c, d)
@@ -232,12 +232,13 @@ class ITML(Params):
         """Solve, of the items that constraints name, what can be changed; keep how it went."""
         rows, named = _renumbered(constraints)
         P: Any = space.prepare(items.take(X, rows), where)
+        Z = space.coordinates(P)
         i, j, k = named.triples.T
-        short, long = (space.residuals(P, np.column_stack([i, end])) for end in (j, k))
-        wanted = np.where(named.similar, self.upper_, self.lower_)
+        short, long = (space.rests(P, Z, np.column_stack([i, end])) for end in (j, k))
+        bounds = np.where(named.similar, self.upper_, self.lower_)
         problem = Problem(
-            space.coordinates(P), named, wanted - space.residuals(P, named.pairs),
-            named.margins + short - long, self.slack,
+            Z, named, bounds, space.rests(P, Z, named.pairs), named.margins + short - long,
+            self.slack,
         )  # fmt: skip
         G, rng = self.factor_.copy(), np.random.default_rng([self.seed, 3])
         outcome = problem.solve(G, self.max_iter, self.tol, rng, show)
@@ -249,8 +250,9 @@ class ITML(Params):
         if len(outcome.infeasible):
             warnings.warn(
                 f"{where}: {len(outcome.infeasible)} of {len(constraints)} constraints cannot be "
-                f"met (first: {constraints.describe(int(outcome.infeasible[0]))}) and were left "
-                f"out; see infeasible_. {_WHY[self.kernel is None]}", LearningWarning, stacklevel=4,
+                f"met, whatever is learned (first: "
+                f"{constraints.describe(int(outcome.infeasible[0]))}; all: infeasible_). "
+                f"{_WHY[self.kernel is None]}", LearningWarning, stacklevel=4,
             )  # fmt: skip
         if outcome.gap > self.tol:
             warnings.warn(
@@ -347,5 +349,6 @@ def _renumbered(constraints: Constraints) -> tuple[npt.NDArray[np.int64], Constr
 
 _WHY = {
     True: "The items of such a pair are the same, or lie in one line with the third.",
-    False: "What tells the items apart lies outside of the span of the basis: raise n_basis.",
+    False: "Too much of what tells the items apart lies outside of the span of the basis, or they "
+    "are the same: raise n_basis.",
 }

@@ -17,8 +17,10 @@ from mercer.learn.constraints import Constraints
 __all__ = ["Outcome", "Problem"]
 
 Matrix = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 BLOCK = 20_000  # constraints between two steps of the progress bar
-FULFILLED = 1e-6  # of a bound: what rounding leaves open
+TINY = 1e-150  # squares of distances below would be 0
+ROUNDING = 1e-6  # of a bound: what it leaves open
 
 
 @dataclass(frozen=True)
@@ -28,19 +30,29 @@ class Outcome:
     Attributes
     ----------
     gap : float
-        The largest departure from the conditions of optimality, see `Problem.gap`.
+        The largest departure from the conditions of optimality.
     n_iter : int
         Sweeps over all constraints.
     satisfied : float
         The share of constraints that hold, without slack.
     infeasible : ndarray of int64
-        Constraints that no metric of these coordinates can meet; they were left out.
+        Constraints that no metric of these coordinates can meet without slack.
     """
 
     gap: float
     n_iter: int
     satisfied: float
     infeasible: Ids
+
+
+@dataclass(frozen=True)
+class _State:
+    """What projections change: the factor, and the dual variables of pairs and triples."""
+
+    G: Matrix
+    duals: Matrix
+    pulls: Matrix
+    prices: Matrix  # of triples; not changed
 
 
 @dataclass(frozen=True)
@@ -54,10 +66,13 @@ class Problem:
     constraints : Constraints
         What is asked for.
     bounds : ndarray of float64, shape (n_pairs,)
-        How near similar pairs are to be at most, and dissimilar ones at least: less what of
-        their distance the coordinates do not have (PROOFS B13).
+        How near similar pairs are to be at most, and dissimilar ones at least.
+    rests : ndarray of float64, shape (n_pairs,)
+        What of their distances lies outside of the coordinates, so that no metric changes it
+        (PROOFS B13).
     margins : ndarray of float64, shape (n_triples,)
-        By how much the second distance is to be larger, less the same.
+        By how much the second distance of a triple is to be larger than the first, both inside
+        of the coordinates.
     slack : float
         The price of moving a bound: the larger, the more of them hold.
     """
@@ -65,6 +80,7 @@ class Problem:
     Z: Matrix
     constraints: Constraints
     bounds: Matrix
+    rests: Matrix
     margins: Matrix
     slack: float
 
@@ -72,50 +88,56 @@ class Problem:
         self, G: Matrix, max_iter: int, tol: float, rng: np.random.Generator, show: bool | None
     ) -> Outcome:
         """Change the factor G, in place, to that of the nearest metric that obeys."""
-        duals, pulls = np.zeros(len(self.bounds)), np.zeros(len(self.margins))
-        gap, n_iter = self.gap(G, duals, pulls), 0
+        state = _State(G, np.zeros(len(self.bounds)), np.zeros(len(self.margins)), self._prices(G))
+        gap, n_iter = self._gap(state), 0
         steps = max_iter * (len(self._learnable) + len(self._sound))
         with progress.bar("learning", steps, show) as advance:
             while gap > tol and n_iter < max_iter:
-                self._sweep(G, duals, pulls, rng, advance)
-                gap, n_iter = self.gap(G, duals, pulls), n_iter + 1
-        return Outcome(gap, n_iter, self._satisfied(G), self._infeasible(G))
+                self._sweep(state, rng, advance)
+                gap, n_iter = self._gap(state), n_iter + 1
+        held = self._held(G)
+        return Outcome(gap, n_iter, float(held.mean()), np.flatnonzero(self._hopeless & ~held))
+
+    def _prices(self, G: Matrix) -> Matrix:
+        """Return what a triple pays for lacking 1: slack, in units of its own distances."""
+        scales = self._distances(G)[1].mean(axis=0)
+        return np.asarray(self.slack / np.maximum(scales, TINY) ** 2)
 
     def _sweep(
-        self, G: Matrix, duals: Matrix, pulls: Matrix, rng: np.random.Generator,
-        advance: Callable[[int], None],
-    ) -> None:  # fmt: skip
+        self, state: _State, rng: np.random.Generator, advance: Callable[[int], None]
+    ) -> None:
         """Project on every constraint once, in random order."""
         order = rng.permutation(self._learnable)
         for span in parallel.spans(len(order), BLOCK):
             _loops.project_pairs(
-                G, self.Z, self.constraints.pairs, self._signs, self.bounds, duals, order[span],
-                float(self.slack),
+                state.G, self.Z, self.constraints.pairs, self._signs, self.bounds, self.rests,
+                state.duals, order[span], float(self.slack),
             )  # fmt: skip
             advance(span.stop - span.start)
         order = rng.permutation(self._sound)
         for span in parallel.spans(len(order), BLOCK):
             _loops.project_triples(
-                G, self.Z, self.constraints.triples, self.margins, pulls, order[span]
-            )
+                state.G, self.Z, self.constraints.triples, self.margins, state.prices,
+                state.pulls, order[span],
+            )  # fmt: skip
             advance(span.stop - span.start)
 
-    def gap(self, G: Matrix, duals: Matrix, pulls: Matrix) -> float:
+    def _gap(self, state: _State) -> float:
         """Return the largest departure from the Karush–Kuhn–Tucker conditions (PROOFS B11).
 
         A constraint with a dual variable above 0 must hold with equality, any other must hold.
         What is missing is told as a share of the bound that slack has moved; of triples, as a
         share of their two distances.
         """
-        near, far = self._distances(G)
-        p, kept = near[self._learnable], self._learnable
-        moved = 1 / (1 / self.bounds[kept] - self._signs[kept] * duals[kept] / self.slack)
-        excess = self._signs[kept] * (p - moved) / moved
-        short, long = far[:, self._sound]
-        behind = (short + self.margins[self._sound] - long) / (short + long)
+        near, (short, long) = self._distances(state.G)
+        moved = 1 / (1 / self.bounds - self._signs * state.duals / self.slack)
+        excess = self._signs * (near + self.rests - moved) / moved
+        behind = short + self.margins - long - state.pulls / state.prices
+        kept, sound = self._learnable, self._sound
+        behind = behind[sound] / (short + long)[sound]
         departures = [
             np.where(dual > 0, np.abs(miss), miss)
-            for dual, miss in ((duals[kept], excess), (pulls[self._sound], behind))
+            for dual, miss in ((state.duals[kept], excess[kept]), (state.pulls[sound], behind))
         ]
         return float(max(0.0, *(d.max(initial=0.0) for d in departures)))
 
@@ -126,18 +148,13 @@ class Problem:
         return np.where(self.constraints.similar, 1.0, -1.0)
 
     @cached_property
-    def _unlearned(self) -> tuple[Matrix, Matrix]:
-        return self._distances(np.eye(self.Z.shape[1]))
-
-    @cached_property
-    def _same(self) -> npt.NDArray[np.bool_]:
-        """Which pairs have the same coordinates."""
-        return self._unlearned[0] <= _loops.FLAT * np.abs(self.bounds)
+    def _same(self) -> Flags:
+        """Which pairs have the same coordinates, so that no metric moves them."""
+        return self._distances(np.eye(self.Z.shape[1]))[0] <= _loops.FLAT * self.bounds
 
     @cached_property
     def _learnable(self) -> Ids:
-        """The pairs that a metric can move towards their bounds."""
-        return np.flatnonzero((self.bounds > 0) & ~self._same)
+        return np.flatnonzero(~self._same)
 
     @cached_property
     def _sound(self) -> Ids:
@@ -147,23 +164,24 @@ class Problem:
         a, b, c = (np.einsum("ij,ij->i", x, y) for x, y in ((u, u), (u, v), (v, v)))
         return np.flatnonzero(a * c - b * b > _loops.FLAT * (a + c) ** 2)
 
-    def _infeasible(self, G: Matrix) -> Ids:
-        """Return the constraints that were left out and do not hold."""
-        left_out = np.ones(len(self.constraints), bool)
-        left_out[self._learnable] = False
-        left_out[len(self.bounds) + self._sound] = False
-        return np.flatnonzero(left_out & ~self._fulfilled(G))
+    @property
+    def _hopeless(self) -> Flags:
+        """Which constraints no metric of these coordinates can meet, unless they hold anyway."""
+        parallel_ = np.ones(len(self.margins), bool)
+        parallel_[self._sound] = False
+        too_far = self.constraints.similar & (self.rests >= self.bounds)
+        return np.concatenate([self._same | too_far, parallel_])
 
     # ---- what holds
 
-    def _satisfied(self, G: Matrix) -> float:
-        return float(self._fulfilled(G).mean())
-
-    def _fulfilled(self, G: Matrix) -> npt.NDArray[np.bool_]:
-        p, (short, long) = self._distances(G)
-        excess = self._signs * (p - self.bounds)
-        pairs = excess <= FULFILLED * np.abs(self.bounds)
-        return np.concatenate([pairs, short + self.margins - long <= FULFILLED * (short + long)])
+    def _held(self, G: Matrix) -> Flags:
+        """Return which constraints hold, without slack."""
+        near, (short, long) = self._distances(G)
+        excess = self._signs * (near + self.rests - self.bounds)
+        behind = short + self.margins - long
+        return np.concatenate(
+            [excess <= ROUNDING * self.bounds, behind <= ROUNDING * (short + long)]
+        )
 
     def _distances(self, G: Matrix) -> tuple[Matrix, Matrix]:
         """Return the squared distances of pairs (n_pairs,), and both of triples (2, n_triples)."""

@@ -55,8 +55,8 @@ class VectorSpace:
         squared_distances(P, pairs, found)
         return found
 
-    def residuals(self, P: Matrix, pairs: Ids) -> Matrix:
-        """Return what of these distances lies outside of the coordinates: nothing."""
+    def rests(self, P: Matrix, Z: Matrix, pairs: Ids) -> Matrix:
+        """Return what of these distances lies outside of the coordinates Z: nothing."""
         return np.zeros(len(pairs))
 
 
@@ -121,13 +121,15 @@ class BasisSpace:
             self.kernel.score(P.take(pairs[span, 0]), P, pairs[span, 1:], dtype=np.float64)
             for span in parallel.spans(len(pairs), BLOCK)
         ]
-        values = np.concatenate([*crossed, np.empty((0, 1))])[:, 0]
+        values = np.concatenate(crossed)[:, 0]
         return np.asarray(np.maximum(own[pairs].sum(axis=1) - 2 * values, 0))
 
-    def residuals(self, P: Prepared, pairs: Ids) -> Matrix:
-        """Return what of these distances lies outside of the span, at least 0 (PROOFS B13)."""
+    def rests(self, P: Prepared, Z: Matrix, pairs: Ids) -> Matrix:
+        """Return what of these distances lies outside of the coordinates Z (PROOFS B13)."""
+        if not len(pairs):
+            return np.empty(0)
         inside = np.empty(len(pairs))
-        squared_distances(self.coordinates(P), pairs, inside)
+        squared_distances(Z, pairs, inside)
         return np.maximum(self.distances(P, pairs) - inside, 0)
 
 
