@@ -12,7 +12,7 @@ from mercer.embeddings import (
     LearnedMetric,
     MaxMarginDirections,
 )
-from mercer.embeddings.metric import has_vectors
+from mercer.embeddings.metric import has_directions
 from mercer.errors import InputError
 from mercer.index import Index
 from mercer.kernels import Kernel, Learned, Mahalanobis, get
@@ -309,10 +309,11 @@ def learned(
 ) -> Index:
     """Return an index by hash functions that carry a learned metric (M section 3).
 
-    A metric of vectors hashes by the signs of rᵀGx. One learned over the linear or the cosine
-    kernel hashes by rᵀGφ(x), without a matrix of all features. Over any other kernel φ(x) is not
-    known: then bits are signs of hyperplanes through kernel PCA vectors of the learned kernel,
-    with the basis among the landmarks.
+    A metric of vectors hashes by the signs of rᵀGx (`mercer.embeddings.LearnedMetric`). One learned
+    over the linear or the cosine kernel hashes by rᵀGφ(x), without a matrix of all features
+    (`LearnedDirections`). Over any other kernel φ(x) is not known: then bits are signs of
+    hyperplanes through kernel PCA vectors of the learned kernel, with the basis among the
+    landmarks (`mercer.kpca_lsh`).
 
     Parameters
     ----------
@@ -322,9 +323,9 @@ def learned(
     n_bits : int
         How many bits an item is kept as.
     hyperplanes : {"orthogonal", "gaussian"}
-        How they are drawn; see `mercer.codes.Sign`. Where φ(x) is sparse they are Gaussian.
+        How they are drawn; see `mercer.codes.Sign`. Those of `LearnedDirections` are Gaussian.
     n_landmarks : int
-        Of kernel PCA; not used where φ(x) is known.
+        Of kernel PCA; not used elsewhere.
     asymmetric : bool
         Whether the query keeps its projections; see `mercer.search.Scan`.
     epsilon : float, optional
@@ -352,7 +353,7 @@ def learned(
             f"learned: {kernel!r} is not a learned kernel. Pass "
             "mercer.learn.ITML(...).fit(X, y).kernel_."
         )
-    if has_vectors(inner.kernel):
+    if has_directions(kernel):
         directions = LearnedDirections(kernel, n_bits, seed=seed)
         return Index(kernel, directions, _searcher(Sign(None), asymmetric, epsilon))
     return kpca_lsh(

@@ -45,9 +45,11 @@ class _OfLearned(Embedding):
 class LearnedMetric(_OfLearned):
     """x → Gx: vectors whose inner products and distances are those of a learned metric A = GᵀG.
 
-    Their hyperplanes are the hash functions sign(rᵀGx) of M eq. 10. Where the kernel ranks by the
-    distance (``.radial(gamma)``), which does not change with the origin, the mean of the items is
-    subtracted, so that hyperplanes go through the middle of the data.
+    Their hyperplanes are the hash functions sign(rᵀGx) of M eq. 10, which know angles at the
+    origin. Where the kernel ranks by the distance (``.radial(gamma)``), the mean of the items is
+    subtracted, and one coordinate is appended that is the same for all of them, their root mean
+    square length: hyperplanes then lie around the middle of the data, not all through one point,
+    and angles grow with distances.
 
     Parameters
     ----------
@@ -58,6 +60,8 @@ class LearnedMetric(_OfLearned):
     ----------
     offsets_ : ndarray of float32, shape (n_features,)
         What is subtracted; 0 where inner products or angles matter.
+    height_ : float
+        The coordinate that is appended; 0 where nothing is.
 
     Examples
     --------
@@ -81,19 +85,24 @@ class LearnedMetric(_OfLearned):
             )
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the middle of the items, where there is one; return self."""
+        """Find the middle and the size of the items, where they matter; return self."""
         mapped = self._prepared(X, "fit").parts[0]
-        radial = isinstance(self.kernel, kernels.Radial)
-        middle = mapped.mean(axis=0, dtype=np.float64) if radial else np.zeros(mapped.shape[1])
-        self.offsets_ = middle.astype(np.float32)
+        self.offsets_, self.height_ = np.zeros(mapped.shape[1], np.float32), 0.0
+        if isinstance(self.kernel, kernels.Radial):
+            self.offsets_ = mapped.mean(axis=0, dtype=np.float64).astype(np.float32)
+            squares = np.square(mapped - self.offsets_, dtype=np.float64)
+            self.height_ = float(np.sqrt(squares.sum() / len(mapped)))
         return self
 
     def transform(
         self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
     ) -> npt.NDArray[np.float32]:
-        """Return Gx of every item, shape (len(X), n_features)."""
+        """Return the vector of every item, shape (len(X), n_features), or one more."""
         self._require_fitted("offsets_")
-        return np.asarray(self._prepared(X, "transform").parts[0] - self.offsets_)
+        mapped = self._prepared(X, "transform").parts[0] - self.offsets_
+        if not isinstance(self.kernel, kernels.Radial):
+            return np.asarray(mapped)
+        return np.pad(mapped, ((0, 0), (0, 1)), constant_values=self.height_)
 
 
 class LearnedDirections(_OfLearned):
@@ -106,8 +115,7 @@ class LearnedDirections(_OfLearned):
     Parameters
     ----------
     kernel : Kernel
-        A `Learned` kernel over the linear or the cosine kernel, or ``.normalized()`` or
-        ``.radial(gamma)`` of it.
+        A `Learned` kernel over the linear or the cosine kernel, or ``.normalized()`` of it.
     n_bits : int
         How many directions.
     seed : int
@@ -144,11 +152,11 @@ class LearnedDirections(_OfLearned):
         self._validate()
 
     def _validate(self) -> None:
-        inner = self._inner
-        if not isinstance(inner, kernels.Learned) or not has_vectors(inner.kernel):
+        if not has_directions(self.kernel):
             raise InputError(
-                f"LearnedDirections: {self.kernel!r} is not learned over the linear or the cosine "
-                "kernel, so φ(x) is not known. Use mercer.learned, which finds another way."
+                f"LearnedDirections: {self.kernel!r} is not a kernel learned over the linear or "
+                "the cosine kernel, so φ(x) is not known. Use mercer.learned, which finds another "
+                "way."
             )
         check_count("LearnedDirections", "n_bits", self.n_bits)
         check_count("LearnedDirections", "seed", self.seed, at_least=0)
@@ -201,9 +209,11 @@ class LearnedDirections(_OfLearned):
         return out
 
 
-def has_vectors(kernel: Kernel) -> bool:
-    """Whether a kernel is the inner product of vectors φ(x) that are known."""
-    return isinstance(kernel, (kernels.Linear, kernels.Cosine))
+def has_directions(kernel: Kernel) -> bool:
+    """Whether a kernel was learned over one whose vectors φ(x) are known, and ranks by angles."""
+    inner = kernel.kernel if isinstance(kernel, kernels.Normalized) else kernel
+    explicit = kernels.Linear, kernels.Cosine
+    return isinstance(inner, kernels.Learned) and isinstance(inner.kernel, explicit)
 
 
 def _vectors(P: Prepared) -> Any:

@@ -52,7 +52,7 @@ EMBEDDINGS: Known = {
     "MaxMarginDirections": (MaxMarginDirections, MAP),
     "FourierDirections": (FourierDirections, {"weights_", "offsets_", "shifts_", "n_landmarks_"}),
     "Identity": (Identity, {"n_features_"}),
-    "LearnedMetric": (LearnedMetric, {"offsets_"}),
+    "LearnedMetric": (LearnedMetric, {"offsets_", "height_"}),
     "LearnedDirections": (LearnedDirections, {"directions_", "weights_", "n_landmarks_"}),
 }
 CODES: Known = {
