@@ -5,18 +5,31 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`, `pyramid`. Their parts: items
-(`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`),
-codes (`mercer.codes`), searchers (`mercer.search`); truth and recall (`mercer.evaluate`), optimal
-matchings of two sets (`mercer.matching`), and contract tests (`mercer.testing`).
+Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`; `pyramid`; `learned`, after
+`mercer.learn`. Their parts: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`),
+embeddings (`mercer.embeddings`), codes (`mercer.codes`), searchers (`mercer.search`); truth and
+recall (`mercer.evaluate`), optimal matchings of two sets (`mercer.matching`), and contract tests
+(`mercer.testing`).
 """
 
-from mercer import codes, embeddings, evaluate, items, kernels, matching, parallel, search, testing
+from mercer import (
+    codes,
+    embeddings,
+    evaluate,
+    items,
+    kernels,
+    learn,
+    matching,
+    parallel,
+    search,
+    testing,
+)
 from mercer.errors import (
     CertificateWarning,
     CheckError,
     InputError,
     KernelError,
+    LearningWarning,
     MercerError,
     NotFittedError,
     StoreError,
@@ -24,8 +37,9 @@ from mercer.errors import (
 from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
-from mercer.methods import exact, fourier, klsh, kpca_lsh, lsh, pyramid, rmmh
+from mercer.methods import exact, fourier, klsh, kpca_lsh, learned, lsh, pyramid, rmmh
 from mercer.ragged import Ragged
+from mercer.relearning import relearn
 from mercer.saved import load
 from mercer.store import verify
 
@@ -37,6 +51,7 @@ __all__ = [
     "Index",
     "InputError",
     "KernelError",
+    "LearningWarning",
     "Matches",
     "MercerError",
     "NotFittedError",
@@ -52,12 +67,15 @@ __all__ = [
     "kernels",
     "klsh",
     "kpca_lsh",
+    "learn",
+    "learned",
     "load",
     "lsh",
     "matching",
     "parallel",
     "pyramid",
     "register",
+    "relearn",
     "rmmh",
     "search",
     "testing",

@@ -6,6 +6,7 @@ from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
+from mercer.embeddings.metric import LearnedDirections, LearnedMetric
 from mercer.embeddings.pyramid import PyramidDirections
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "Identity",
     "KLSHDirections",
     "KernelPCA",
+    "LearnedDirections",
+    "LearnedMetric",
     "MaxMarginDirections",
     "PyramidDirections",
 ]
