@@ -7,11 +7,11 @@ Every method is one pipeline::
 
 Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`. Their parts: items (`mercer.items`,
 `Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes
-(`mercer.codes`), searchers (`mercer.search`); truth and recall (`mercer.evaluate`), and contract
-tests (`mercer.testing`).
+(`mercer.codes`), searchers (`mercer.search`); truth and recall (`mercer.evaluate`), optimal
+matchings of two sets (`mercer.matching`), and contract tests (`mercer.testing`).
 """
 
-from mercer import codes, embeddings, evaluate, items, kernels, parallel, search, testing
+from mercer import codes, embeddings, evaluate, items, kernels, matching, parallel, search, testing
 from mercer.errors import (
     CertificateWarning,
     CheckError,
@@ -54,6 +54,7 @@ __all__ = [
     "kpca_lsh",
     "load",
     "lsh",
+    "matching",
     "parallel",
     "register",
     "rmmh",

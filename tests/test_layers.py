@@ -13,6 +13,7 @@ ROOT = Path(mercer.__file__).parent
 LAYERS = [
     ["errors", "arrays", "machine", "jit"],
     ["params", "items", "ragged", "parallel", "progress", "topk", "matches"],
+    ["matching"],
     ["kernels"],
     ["embeddings"],
     ["codes"],
