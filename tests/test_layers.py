@@ -21,7 +21,7 @@ LAYERS = [
     ["segment", "segments", "answer", "building", "calibration", "description"],
     ["store"],
     ["index"],
-    ["methods", "evaluate", "testing", "saved"],
+    ["methods", "fast", "evaluate", "testing", "saved"],
     ["files", "pictures", "report", "demo", "cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
