@@ -267,6 +267,7 @@ def _fast_lists(faiss: Any, lists: Inverted) -> _Fast:
     slow.ntotal = len(codes)
     fast = faiss.IndexIVFPQFastScan(slow)
     fast.nprobe = n_lists  # places for the numbers of lists: searches at the same time share it
+    fast.implem = 11  # query by query; the fastest by a tenth
     return _Fast(fast, quantiser)
 
 
