@@ -5,10 +5,11 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`; `pyramid`; `learned`, after
-`mercer.learn`. Their parts: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`),
-embeddings (`mercer.embeddings`), codes (`mercer.codes`), searchers (`mercer.search`); truth and
-recall (`mercer.evaluate`), optimal matchings of two sets (`mercer.matching`), and contract tests
+Methods: `exact`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`;
+`pyramid`; `learned`, after `mercer.learn`. Their parts: items (`mercer.items`, `Ragged`), kernels
+(`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes (`mercer.codes`), searchers
+(`mercer.search`); truth and recall (`mercer.evaluate`), optimal matchings of two sets
+(`mercer.matching`), and contract tests
 (`mercer.testing`).
 """
 
@@ -37,7 +38,19 @@ from mercer.errors import (
 from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
-from mercer.methods import exact, fourier, klsh, kpca_lsh, learned, lsh, pyramid, rmmh
+from mercer.methods import (
+    exact,
+    fourier,
+    graph,
+    inverted,
+    klsh,
+    kpca_lsh,
+    kpca_pq,
+    learned,
+    lsh,
+    pyramid,
+    rmmh,
+)
 from mercer.ragged import Ragged
 from mercer.relearning import relearn
 from mercer.saved import load
@@ -62,11 +75,14 @@ __all__ = [
     "evaluate",
     "exact",
     "fourier",
+    "graph",
+    "inverted",
     "items",
     "kernel",
     "kernels",
     "klsh",
     "kpca_lsh",
+    "kpca_pq",
     "learn",
     "learned",
     "load",

@@ -1,6 +1,8 @@
 """Embeddings: items to vectors whose inner products stand for the kernel."""
 
+from mercer.embeddings.additive import AdditiveMap, FeatureKPCA, SquareRoot
 from mercer.embeddings.base import Embedding
+from mercer.embeddings.euclidean import Euclidean
 from mercer.embeddings.fourier import FourierDirections
 from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
@@ -10,7 +12,10 @@ from mercer.embeddings.metric import LearnedDirections, LearnedMetric
 from mercer.embeddings.pyramid import PyramidDirections
 
 __all__ = [
+    "AdditiveMap",
     "Embedding",
+    "Euclidean",
+    "FeatureKPCA",
     "FourierDirections",
     "Identity",
     "KLSHDirections",
@@ -19,4 +24,5 @@ __all__ = [
     "LearnedMetric",
     "MaxMarginDirections",
     "PyramidDirections",
+    "SquareRoot",
 ]
