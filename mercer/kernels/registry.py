@@ -12,8 +12,10 @@ from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.corr import Corr
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.sets import MaxSim, SumMatch
+from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.params import plain
 
@@ -34,6 +36,8 @@ NAMES: dict[str, type[Kernel]] = {
     "tanimoto": Tanimoto,
     "tversky": Tversky,
     "pyramid_match": PyramidMatch,
+    "spatial_pyramid": SpatialPyramid,
+    "proximity_distribution": ProximityDistribution,
     "sum_match": SumMatch,
     "max_sim": MaxSim,
     "corr": Corr,
