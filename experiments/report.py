@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, astuple, fields
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
+
+from mercer.errors import LearningWarning
 
 
 def options(description: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -38,6 +42,21 @@ def publish(
     write_csv(rows, folder / f"{name}.csv")
     draw(rows, folder / f"{name}.svg")
     print(f"{time.perf_counter() - started:.0f} s; {name}.csv and {name}.svg are in {folder}")
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what a call returns, and how many seconds it took."""
+    started = time.perf_counter()
+    returned = call()
+    return returned, time.perf_counter() - started
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Say nothing of constraints that cannot be met: the experiment tells how many hold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LearningWarning)
+        yield
 
 
 def write_csv(rows: Sequence[Any], path: Path) -> None:
