@@ -1,0 +1,112 @@
+"""mercer's own methods, with the built-in kernel or with the user's function."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import mercer
+from benchmarks.rivals import pairs
+from benchmarks.rivals.base import Effort, Rival
+from mercer import evaluate
+from mercer.kernels import Kernel
+
+FEW = (20, 30, 40, 60, 80, 100, 150, 200)
+
+
+class Mercer(Rival):
+    """An index of one method.
+
+    `own` says whether the method gets the user's function instead of the built-in kernel.
+    """
+
+    method: str
+    settings: Effort = {}
+
+    def __init__(self, task: Any, threads: int, own: bool) -> None:
+        super().__init__(task, threads)
+        self.own = own
+        self.name = f"mercer.{self.method}" + (", own kernel" if own else "")
+
+    def build(self) -> None:
+        """Fit and add all items."""
+        self.index = self._built(self._kernel(self.task.pair))
+
+    def _kernel(self, pair: Any) -> Kernel:
+        return _own(pair) if self.own else self.task.kernel
+
+    def _built(self, kernel: Kernel) -> Any:
+        index = getattr(mercer, self.method)(kernel, **self.settings)
+        return index.fit(self.task.X).add(self.task.X, n_jobs=self.threads, show_progress=False)
+
+    def efforts(self) -> list[Effort]:
+        """Return numbers of candidates."""
+        return [{"candidates": n} for n in FEW]
+
+    def search(self, Q: Any, k: int, **effort: Any) -> Any:
+        """Search all queries on all threads."""
+        return self._matches(self.index, Q, k, effort).ids
+
+    def _matches(self, index: Any, Q: Any, k: int, effort: Effort) -> Any:
+        return index.search(Q, k, n_jobs=self.threads, show_progress=False, **effort)
+
+    def evaluations(self, Q: Any, k: int, **effort: Any) -> float:
+        """Return the index's own count, or that of a user's function with a counter in it."""
+        if not self.own:
+            found = self._matches(self.index, Q, k, effort)
+            return float((found.evaluations + found.landmark_evaluations).mean())
+        if not hasattr(self, "twin"):
+            self.twin = self._built(self._kernel(pairs.counting(self.task.pair)))
+        return pairs.counted(lambda: self._matches(self.twin, Q, k, effort)) / len(Q)
+
+
+@cache
+def _own(pair: Any) -> Kernel:
+    """Return the user's function as a kernel, compiled once."""
+    return mercer.kernel(psd=True, nonnegative=True)(pair)
+
+
+class Exact(Mercer):
+    """Every answer proven; or with fewer candidates."""
+
+    method = "exact"
+
+    def efforts(self) -> list[Effort]:
+        """Return numbers of candidates, and as many as a proof takes."""
+        return [{"candidates": 10}, {"candidates": 20}, {}]
+
+
+class KpcaLsh(Mercer):
+    """Bits of kernel PCA."""
+
+    method = "kpca_lsh"
+    settings = {"n_bits": 256, "n_components": 64}
+
+    def efforts(self) -> list[Effort]:
+        """Return numbers of candidates."""
+        return [{"candidates": n} for n in (100, 200, 400, 800)]
+
+
+class BruteForce(Mercer):
+    """Every row compared, fused with keeping the best."""
+
+    method = "evaluate.ground_truth"
+
+    def build(self) -> None:
+        """Prepare the items."""
+        self.kernel = self._kernel(self.task.pair)
+        self.items = self.kernel.prepare(self.task.X)
+
+    def efforts(self) -> list[Effort]:
+        """Return the only one."""
+        return [{}]
+
+    def search(self, Q: Any, k: int, **effort: Any) -> Any:
+        """Compare all pairs."""
+        return evaluate.ground_truth(
+            self.kernel, self.items, Q, k, n_jobs=self.threads, show_progress=False
+        ).ids
+
+    def evaluations(self, Q: Any, k: int, **effort: Any) -> float:
+        """Return the number of rows."""
+        return float(len(self.items))
