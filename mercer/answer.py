@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,11 +16,18 @@ from mercer.matches import Matches
 from mercer.search.rerank import SPARE, Part, Queries, Ranking
 from mercer.segments import Segments
 
-__all__ = ["best", "certified", "listed", "rankings"]
+__all__ = ["DISPROVED", "best", "certified", "listed", "rankings", "run"]
 
+Found = TypeVar("Found")
 QUERIES = 256  # answered together: more would not fit in the cache with their bounds
 KEPT = 1 << 22  # items kept for the queries of one task, at most
 CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
+
+DISPROVED = (
+    "No answer of this index is certified any more: its kernel is not positive semi-definite, "
+    "not the same at every call, or less precise than it declares. Check it with "
+    "mercer.testing.check_kernel."
+)
 
 
 def rankings(
@@ -38,6 +46,18 @@ def rankings(
         Ranking(kernel, queries[span], parts, k, embedding.rounding_, ceiling, bounded)
         for span in parallel.spans(len(P), max(1, step))
     ]
+
+
+def run(
+    function: Callable[[Ranking], Found], tasks: list[Ranking], n_jobs: int | None,
+    show_progress: bool | None,
+) -> tuple[list[Found], str | None]:  # fmt: skip
+    """Do the same with every ranking; also return the first disproof of the kernel's claims."""
+    found = parallel.run(
+        function, [(ranking,) for ranking in tasks], n_jobs=n_jobs, label="searching",
+        show=show_progress,
+    )  # fmt: skip
+    return found, next((ranking.disproof for ranking in tasks if ranking.disproof), None)
 
 
 def best(ranking: Ranking, k: int, segments: Segments, n_landmarks: int) -> Matches:

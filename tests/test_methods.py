@@ -108,7 +108,34 @@ def test_info_tells_about_spectrum_and_bits():
     assert 0.3 < told["share of ones"]["least"] <= told["share of ones"]["largest"] < 0.7
     assert told["expected share of equal bits"]["cosine 0.5"] == pytest.approx(2 / 3)
     assert told["theorem 2"]["vacuous"] is True
+    floors = list(told["data-dependent bound"].values())
+    assert floors == sorted(floors, reverse=True)  # a worse search promises less
+    assert -1 <= floors[2] <= floors[0] <= 1
     assert told["leading eigenvalues"] == sorted(told["leading eigenvalues"], reverse=True)
+
+
+def test_info_tells_the_collisions_of_waves():
+    waves = mercer.fourier("rbf", n_bits=32).fit(VECTORS).add(VECTORS)
+    curve = waves.info()["expected share of equal bits"]
+    assert list(curve.values()) == sorted(curve.values())
+    assert min(curve.values()) > 1 - 4 / np.pi**2
+    machines = mercer.rmmh("rbf", n_bits=32).fit(VECTORS).add(VECTORS)
+    assert "expected share of equal bits" not in machines.info()  # no theory tells it
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_codes_are_those_that_are_searched(method):
+    index = METHODS[method]("chi2").fit(HISTOGRAMS).add(HISTOGRAMS)
+    codes = index.encode(HISTOGRAMS)
+    assert codes.shape == (70, 3)
+    np.testing.assert_array_equal(codes, index.segments_.members[0].searcher.codes_)
+
+
+def test_codes_need_a_method_that_has_them():
+    with pytest.raises(mercer.NotFittedError, match=r"Index\.encode: not fitted"):
+        mercer.klsh("chi2").encode(HISTOGRAMS)
+    with pytest.raises(mercer.InputError, match="keeps no codes"):
+        mercer.exact("chi2").fit(HISTOGRAMS).encode(HISTOGRAMS)
 
 
 def test_kernels_that_are_not_definite_are_hashed():

@@ -11,6 +11,7 @@ from mercer import items, kernels
 from mercer.embeddings import landmarks as choice
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.embeddings.subspace import Matrix, Spectrum, basis, centred, departure, rotation
+from mercer.embeddings.theory import SAMPLE, sampled_floors
 from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import unit
@@ -70,6 +71,9 @@ class KernelPCA(LandmarkMap):
         Eigenvalues of the landmark matrix, decreasing.
     energies_ : ndarray of float64, shape (E,)
         The mean square of every component over the sample, decreasing.
+    floors_ : ndarray of float64, shape (3,)
+        What a search among the projections is sure to find, for ε = 0, 0.5 and 1: the median over
+        a sample of `mercer.embeddings.theory.similarity_floor`.
     mean_ : float
         The mean of the landmark matrix.
     departure_ : float
@@ -153,12 +157,15 @@ class KernelPCA(LandmarkMap):
         spectrum = Spectrum.of(centred(K) if self.center else K)
         self._require_definite(kernel, L, K, spectrum)
         crossed = kernel(sample, L, dtype=np.float64)
+        own = kernel.diag(sample[:SAMPLE], dtype=np.float64)
         if self.center:
+            own = own - 2 * crossed[:SAMPLE].mean(axis=1) + K.mean()  # B18
             crossed -= K.mean(axis=0)
         moment = crossed.T @ crossed / len(sample)
         error = kernel.tolerance(L, dtype=np.float64)
         self.weights_ = self._weights(spectrum, moment, K, error)
         self._measure(L, K, moment, error)
+        self.floors_ = sampled_floors(crossed[:SAMPLE] @ self.weights_, own)
         self.landmarks_, self.spectrum_ = L, spectrum.values
         return self
 
