@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import mercer
 from benchmarks.rivals import pairs
@@ -21,7 +21,7 @@ class Mercer(Rival):
     """
 
     method: str
-    settings: Effort = {}
+    settings: ClassVar[Effort] = {}
 
     def __init__(self, task: Any, threads: int, own: bool) -> None:
         super().__init__(task, threads)
@@ -80,7 +80,7 @@ class KpcaLsh(Mercer):
     """Bits of kernel PCA."""
 
     method = "kpca_lsh"
-    settings = {"n_bits": 256, "n_components": 64}
+    settings: ClassVar[Effort] = {"n_bits": 256, "n_components": 64}
 
     def efforts(self) -> list[Effort]:
         """Return numbers of candidates."""

@@ -60,7 +60,7 @@ class Worker:
         self.built: Built = self._receive()
 
     def search(self, effort: Effort, at_least: float) -> tuple[list[float], Any]:
-        """Search for at least so many seconds; return seconds a query of each time, and the rows."""
+        """Search for at least so many seconds; return all times, for one query, and the rows."""
         return self._ask("search", effort, at_least)  # type: ignore[no-any-return]
 
     def evaluations(self, effort: Effort) -> float:

@@ -31,6 +31,7 @@ class Entry:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, task: Task, threads: int) -> Rival:
+        """Import the file and make the rival."""
         made = getattr(importlib.import_module(f"benchmarks.rivals.{self.file}"), self.cls)
         return made(task, threads, **self.settings)  # type: ignore[no-any-return]
 
