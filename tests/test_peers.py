@@ -32,7 +32,7 @@ def bench():
 
 @pytest.fixture(scope="module")
 def task(bench):
-    return bench.task.made(700, 40)
+    return bench.task.made(400, 40)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_counter_misses_no_thread(bench):
 
 def test_recall_is_the_plain_count(bench, task, truth):
     rng = np.random.default_rng(1)
-    rows = np.where(rng.random(truth.ids.shape) < 0.6, truth.ids, rng.integers(0, 700, (40, K)))
+    rows = np.where(rng.random(truth.ids.shape) < 0.6, truth.ids, rng.integers(0, 400, (40, K)))
     rows[0, :2] = rows[0, 0]  # the same row twice counts once
     rows[1, :] = -1
     values = task.kernel(task.Q, task.X, dtype=np.float64)
@@ -92,7 +92,7 @@ def test_ties_count_as_found(bench, task):
         "tied", task.kernel, None, 1.0, np.concatenate([task.X, task.X]), task.Q
     )
     truth = evaluate.ground_truth(twice.kernel, twice.X, twice.Q, K)
-    assert bench.results.recall(twice, (truth.ids + 700) % 1400, truth, K) == 1
+    assert bench.results.recall(twice, (truth.ids + 400) % 800, truth, K) == 1
 
 
 @pytest.mark.parametrize("name", ["exact", "kpca_lsh"])
@@ -123,7 +123,7 @@ def test_mapped_rivals_score_their_candidates(bench, task, truth, name):
     ]
     assert recalls[0] <= recalls[1] > 0.97
     assert K <= rival.evaluations(task.Q, K, **few) <= few["candidates"]
-    best = rival.best(task.Q, np.tile(np.arange(700), (40, 1)), K)  # all rows as candidates
+    best = rival.best(task.Q, np.tile(np.arange(400), (40, 1)), K)  # all rows as candidates
     assert bench.results.recall(task, best, truth, K) == 1
 
 
@@ -133,7 +133,7 @@ def test_brute_force_finds_everything(bench, task, truth, name):
     rival.build()
     Q = task.Q[:5]
     assert bench.results.recall(task, rival.search(Q, K), truth, K) == 1
-    assert rival.evaluations(Q, K) == 700
+    assert rival.evaluations(Q, K) == 400
 
 
 def test_usearch_counts_as_its_metric_does(bench, task, truth):
@@ -159,7 +159,7 @@ def test_pynndescent_is_counted_on_the_same_graph(bench, task, truth):
     least, most = rival.efforts()[0], rival.efforts()[-1]
     before = rival.search(task.Q, K, **most)
     counts = [rival.evaluations(task.Q, K, **effort) for effort in (least, most)]
-    assert K < counts[0] < counts[1] < 700
+    assert K < counts[0] < counts[1] < 400
     np.testing.assert_array_equal(rival.twin.query(task.Q, K, **most)[0], before)
     assert bench.results.recall(task, before, truth, K) > 0.95
 
@@ -199,7 +199,7 @@ def test_faiss_has_its_own_js(bench, task):
         rival.build()
         rows = rival.search(asked.Q, K, **rival.efforts()[-1])
         assert bench.results.recall(asked, rows, truth, K) > 0.95
-    assert flat.evaluations(asked.Q, K) == 700
+    assert flat.evaluations(asked.Q, K) == 400
     assert K < graph.evaluations(asked.Q, K, ef=16) < graph.evaluations(asked.Q, K, ef=64)
 
 

@@ -14,6 +14,7 @@ from experiments.plots import LOOK
 # told apart by those who do not see all colours (Okabe and Ito)
 OURS = ("#0072b2", "#56b4e9", "#009e73", "#004d73", "#5fbf9f")
 THEIRS = ("#d55e00", "#e69f00", "#b65a8c", "#7f7f7f", "#b5651d", "#999933")
+DRAWN = {"queries_per_second": "queries a second", "evaluations": "kernel values a query"}
 LEAST = 0.8  # recall from which on it is drawn
 EXACT = 0.99995  # drawn as four nines and a half
 
@@ -27,11 +28,7 @@ def draw(points: Sequence[Point], path: Path) -> None:
 
     with mpl.rc_context(LOOK):
         figure, places = pyplot.subplots(1, 2, layout="constrained", figsize=(10, 4.6))
-        names = [
-            ("queries_per_second", "queries a second"),
-            ("evaluations", "kernel values a query"),
-        ]
-        for place, (column, label) in zip(places, names, strict=True):
+        for place, (column, label) in zip(places, DRAWN.items(), strict=True):
             _draw_panel(place, points, column, label)
         handles, labels = places[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
@@ -45,20 +42,29 @@ def _draw_panel(place: Any, points: Sequence[Point], column: str, label: str) ->
     place.set_ylabel(label)
     place.set_yscale("log")
     place.grid(color="#e3e3e3", linewidth=0.6)
-    marks = [r for r in (0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999) if r >= LEAST] + [EXACT]
+    marks = [LEAST, 0.9, 0.95, 0.99, 0.995, 0.999, EXACT]
     place.set_xticks([_place(r) for r in marks], [f"{r:g}" for r in marks[:-1]] + ["1"])
     place.minorticks_off()
     colours = {True: iter(OURS * 3), False: iter(THEIRS * 3)}
     for rival in dict.fromkeys(point.rival for point in points):
-        line = [p for p in points if p.rival == rival and p.recall >= LEAST]
+        line = _front([p for p in points if p.rival == rival and p.recall >= LEAST], column)
         ours = rival.startswith("mercer")
         colour = next(colours[ours])
-        line.sort(key=lambda point: point.recall)
         place.plot(
             [_place(p.recall) for p in line], [getattr(p, column) for p in line], label=rival,
             color=colour, linewidth=1.9 if ours else 1.2, marker="o", markersize=3,
             linestyle=(0, (4, 2)) if "own kernel" in rival else "-",
         )  # fmt: skip
+
+
+def _front(points: list[Point], column: str) -> list[Point]:
+    """Return the points that no other of them beats in both, by rising recall."""
+    better = 1 if column == "queries_per_second" else -1
+    front: list[Point] = []
+    for point in sorted(points, key=lambda p: (-p.recall, -better * getattr(p, column))):
+        if not front or better * (getattr(point, column) - getattr(front[-1], column)) > 0:
+            front.append(point)
+    return front[::-1]
 
 
 def _place(recall: float) -> float:
