@@ -1,6 +1,8 @@
 """Embeddings: items to vectors whose inner products stand for the kernel."""
 
+from mercer.embeddings.additive import AdditiveMap, FeatureKPCA, SquareRoot
 from mercer.embeddings.base import Embedding
+from mercer.embeddings.euclidean import Euclidean
 from mercer.embeddings.fourier import FourierDirections
 from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
@@ -8,10 +10,14 @@ from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
 
 __all__ = [
+    "AdditiveMap",
     "Embedding",
+    "Euclidean",
+    "FeatureKPCA",
     "FourierDirections",
     "Identity",
     "KLSHDirections",
     "KernelPCA",
     "MaxMarginDirections",
+    "SquareRoot",
 ]
