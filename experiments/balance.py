@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on SIFT and bag of words."""
     options = report.options(__doc__, arguments)
     n_rows, n_queries, n_runs, p = (
-        (2000, 100, 2, 256) if options.quick else (200_000, 1000, 10, LANDMARKS)
+        (1000, 50, 2, 128) if options.quick else (200_000, 1000, 10, LANDMARKS)
     )
     data = [load(n_rows, n_queries) for load in (sift, bag_of_words)]
     report.publish(

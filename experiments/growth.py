@@ -18,7 +18,7 @@ import numpy as np
 
 from experiments import curves, report
 from experiments.real_data import DataSet, l1_normalised, sift
-from mercer import evaluate, parallel
+from mercer import evaluate, kernels, parallel
 from mercer.codes import Product
 from mercer.embeddings import KernelPCA
 from mercer.search import Scan
@@ -44,12 +44,19 @@ class Measurement:
 
 
 def spread(X: Any) -> float:
-    """Return how far to disturb values: a copy is then as near as the nearest neighbour is.
+    """Return how far to disturb values: a copy is then as near as the nearest neighbour is."""
+    some = X[:SAMPLE]
+    near = 1 - np.median(evaluate.ground_truth("chi2", X, some, 2).scores[:, 1])
+    sigma = float(2 * np.sqrt(near))  # with x' = x exp(σ g), 1 - k(x, x') is nearly σ²/4
+    pairs = np.arange(len(some))[:, None]
+    copied = 1 - np.median(kernels.Chi2().score(disturbed(some, sigma, 0), some, pairs))
+    return sigma * float(np.sqrt(near / copied))
 
-    With x' = x exp(σ g), 1 - k(x, x') is σ²/4 for small σ.
-    """
-    near = evaluate.ground_truth("chi2", X, X[:SAMPLE], 2).scores[:, 1]
-    return float(2 * np.sqrt(1 - np.median(near)))
+
+def disturbed(X: Any, sigma: float, seed: int) -> Any:
+    """Return x exp(σ g) of every row with Gaussian g, summing to 1 again."""
+    noise = np.random.default_rng(seed).standard_normal(X.shape, np.float32)
+    return l1_normalised(X * np.exp(np.float32(sigma) * noise))
 
 
 def blocks(X: Any, sizes: Sequence[int], sigma: float) -> Iterator[tuple[int, Any]]:
@@ -63,9 +70,7 @@ def blocks(X: Any, sizes: Sequence[int], sigma: float) -> Iterator[tuple[int, An
         some = X[rows % len(X)]
         copied = rows >= len(X)
         if copied.any():
-            noise = np.random.default_rng(start).standard_normal(some.shape, np.float32)
-            disturbed = l1_normalised(some * np.exp(np.float32(sigma) * noise))
-            some = np.where(copied[:, None], disturbed, some)
+            some = np.where(copied[:, None], disturbed(some, sigma, start), some)
         yield start, some
 
 
