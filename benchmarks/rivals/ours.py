@@ -17,15 +17,16 @@ FEW = (20, 30, 40, 60, 80, 100, 150, 200)
 class Mercer(Rival):
     """An index of one method.
 
-    `own` says whether the method gets the user's function instead of the built-in kernel.
+    `own` says whether the method gets the user's function instead of the built-in kernel; other
+    settings are the method's.
     """
 
     method: str
-    settings: ClassVar[Effort] = {}
+    defaults: ClassVar[Effort] = {}
 
-    def __init__(self, task: Any, threads: int, own: bool) -> None:
+    def __init__(self, task: Any, threads: int, own: bool, **settings: Any) -> None:
         super().__init__(task, threads)
-        self.own = own
+        self.own, self.settings = own, self.defaults | settings
         self.name = f"mercer.{self.method}" + (", own kernel" if own else "")
 
     def build(self) -> None:
@@ -80,7 +81,7 @@ class KpcaLsh(Mercer):
     """Bits of kernel PCA."""
 
     method = "kpca_lsh"
-    settings: ClassVar[Effort] = {"n_bits": 256, "n_components": 64}
+    defaults: ClassVar[Effort] = {"n_bits": 256, "n_components": 64}
 
     def efforts(self) -> list[Effort]:
         """Return numbers of candidates."""
