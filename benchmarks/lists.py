@@ -103,7 +103,6 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
         drawn = []
         for epsilon, colour in zip(EPSILONS, colours, strict=True):
             line = [row for row in rows if (row.rows, row.epsilon) == (n, epsilon)]
-            line.sort(key=lambda row: row.ratio)
             xs, ys = [row.ratio for row in line], [row.recall for row in line]
             drawn.append(curves.Curve(f"ε = {epsilon:g}", xs, ys, colour))
         scan = next(row for row in rows if (row.rows, row.epsilon) == (n, 0.0))

@@ -5,13 +5,14 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`. Their parts: items (`mercer.items`,
-`Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes
-(`mercer.codes`), searchers (`mercer.search`); truth and recall (`mercer.evaluate`), and contract
-tests (`mercer.testing`).
+Methods: `exact`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`.
+Their parts: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings
+(`mercer.embeddings`), codes (`mercer.codes`), searchers (`mercer.search`); truth and recall
+(`mercer.evaluate`), optimal matchings of two sets (`mercer.matching`), and contract tests
+(`mercer.testing`).
 """
 
-from mercer import codes, embeddings, evaluate, items, kernels, parallel, search, testing
+from mercer import codes, embeddings, evaluate, items, kernels, matching, parallel, search, testing
 from mercer.errors import (
     CertificateWarning,
     CheckError,
@@ -24,7 +25,17 @@ from mercer.errors import (
 from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
-from mercer.methods import exact, fourier, klsh, kpca_lsh, lsh, rmmh
+from mercer.methods import (
+    exact,
+    fourier,
+    graph,
+    inverted,
+    klsh,
+    kpca_lsh,
+    kpca_pq,
+    lsh,
+    rmmh,
+)
 from mercer.ragged import Ragged
 from mercer.saved import load
 from mercer.store import verify
@@ -47,13 +58,17 @@ __all__ = [
     "evaluate",
     "exact",
     "fourier",
+    "graph",
+    "inverted",
     "items",
     "kernel",
     "kernels",
     "klsh",
     "kpca_lsh",
+    "kpca_pq",
     "load",
     "lsh",
+    "matching",
     "parallel",
     "register",
     "rmmh",

@@ -10,11 +10,22 @@ from mercer.embeddings import (
     KLSHDirections,
     MaxMarginDirections,
 )
+from mercer.fast import graph, inverted, kpca_pq
 from mercer.index import Index
 from mercer.kernels import Kernel
 from mercer.search import BoundScan, Scan, Searcher, SortedLists
 
-__all__ = ["exact", "fourier", "klsh", "kpca_lsh", "lsh", "rmmh"]
+__all__ = [
+    "exact",
+    "fourier",
+    "graph",
+    "inverted",
+    "klsh",
+    "kpca_lsh",
+    "kpca_pq",
+    "lsh",
+    "rmmh",
+]
 
 
 def exact(

@@ -56,6 +56,29 @@ PAIRS = {
 }
 
 
+def sum_match(base, Y, Z):
+    """Return the mean of base(y, z) over all pairs; 0 for an empty set."""
+    values = [base(y, z) for y in Y for z in Z]
+    return np.mean(values) if values else 0.0
+
+
+def max_sim(base, Y, Z):
+    """Return the mean of both directions' mean best match; 0 for an empty set."""
+    if not len(Y) or not len(Z):
+        return 0.0
+    there = np.mean([max(base(y, z) for z in Z) for y in Y])
+    back = np.mean([max(base(y, z) for y in Y) for z in Z])
+    return (there + back) / 2
+
+
+def corr_distance(Y, Z, P, Q, weight):
+    """Return the mean least cost of features and places, there and back (PROOFS B17)."""
+    costs = np.array([[np.sum((f - g) ** 2) + weight * np.linalg.norm(p - q)
+                       for g, q in zip(Z, Q, strict=True)]
+                      for f, p in zip(Y, P, strict=True)])  # fmt: skip
+    return costs.min(axis=1).mean() + costs.min(axis=0).mean()
+
+
 def gram(pair, X, Y):
     """Return pair(x, y) for all pairs, in double precision."""
     X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)

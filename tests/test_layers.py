@@ -13,6 +13,7 @@ ROOT = Path(mercer.__file__).parent
 LAYERS = [
     ["errors", "arrays", "machine", "jit"],
     ["params", "items", "ragged", "parallel", "progress", "topk", "matches"],
+    ["matching"],
     ["kernels"],
     ["embeddings"],
     ["codes"],
@@ -20,7 +21,7 @@ LAYERS = [
     ["segment", "segments", "answer", "building", "calibration", "description"],
     ["store"],
     ["index"],
-    ["methods", "evaluate", "testing", "saved"],
+    ["methods", "fast", "evaluate", "testing", "saved"],
     ["files", "pictures", "report", "demo", "cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

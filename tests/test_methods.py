@@ -25,6 +25,7 @@ KERNELS = {animal.name: animal for animal in ANIMALS}
 SOME = [
     *("chi2-float32", "chi2-uint8", "intersection-sparse", "tanimoto-bool", "linear-float32"),
     *("sum", "my_chi2", "strings", "sets", "gram", "precomputed", "tversky-asymmetric"),
+    *("sum_match-float32", "max_sim-uint8", "corr-float32"),
 ]
 
 
@@ -58,7 +59,8 @@ def test_lsh():
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["chi2-float32", "tanimoto-packed", "intersection-sparse", "deep"])
+@pytest.mark.parametrize("name", ["chi2-float32", "tanimoto-packed", "intersection-sparse", "deep",
+                                  "corr-float32", "chi2-sets"])  # fmt: skip
 def test_saved_indexes_answer_alike(method, name, tmp_path):
     animal = KERNELS[name]
     index = METHODS[method](animal.kernel).fit(animal.X).add(animal.X[:50]).add(animal.X[50:])

@@ -23,6 +23,23 @@ WORDS = ["".join(rng.choice(list("abcd"), size=rng.integers(1, 9))) for _ in ran
 SETS = mercer.Ragged.from_list([rng.random((int(rng.integers(1, 6)), 3)) for _ in range(70)])
 
 
+def placed_sets(n=70, seed=8):
+    """Return sets of up to 6 vectors with positions; one of them is empty."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 7, n)
+    sizes[4] = 0
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return mercer.Ragged(
+        rng.random((offsets[-1], 5), np.float32), offsets, 250 * rng.random((offsets[-1], 2))
+    )
+
+
+PLACED = placed_sets()
+PLACED_BYTES = mercer.Ragged(
+    (255 * PLACED.values).astype(np.uint8), PLACED.offsets, PLACED.positions
+)
+
+
 @mercer.kernel(psd=True, nonnegative=True)
 def my_chi2(x, y):
     total = 0.0
@@ -70,6 +87,11 @@ def _animals() -> list[Animal]:
             found += [Animal(f"{name}-bool", kernel, BITS)]
             found += [Animal(f"{name}-packed", kernel, np.packbits(BITS, axis=1))]
             continue
+        if kernel.input == "sets":
+            found += [Animal(f"{name}-float32", kernel, PLACED)]
+            suited = getattr(type(kernel), "for_data", lambda X: kernel)(PLACED_BYTES)  # noqa: B023
+            found += [Animal(f"{name}-uint8", suited, PLACED_BYTES)]
+            continue
         X = HISTOGRAMS if kernel.nonnegative else VECTORS
         found += [Animal(f"{name}-float32", kernel, X), Animal(f"{name}-uint8", kernel, COUNTS)]
         found += [Animal(f"{name}-sparse", kernel, SPARSE)]
@@ -95,6 +117,7 @@ def _animals() -> list[Animal]:
         Animal("string-distance", kernels.from_distance(letter_difference, 0.5, True), WORDS),
         Animal("string-sum", kernels.from_function(shared_letters, psd=True).normalized()
                + kernels.from_distance(letter_difference, 0.5, psd=True), WORDS),
+        Animal("chi2-sets", kernels.SumMatch(chi2).normalized(), PLACED_BYTES),
         Animal("sets", kernels.from_function(mean_match, psd=True), SETS),
         Animal("gram", kernels.from_gram(cubes, psd=True), VECTORS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),

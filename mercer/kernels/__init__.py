@@ -6,6 +6,7 @@ A kernel compares two items; larger means nearer. See `Kernel` for what all of t
 from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.compiled import CompiledKernel, kernel
+from mercer.kernels.corr import Corr
 from mercer.kernels.functions import (
     DistanceKernel,
     FunctionKernel,
@@ -18,6 +19,7 @@ from mercer.kernels.functions import (
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_spec, unregister
+from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "RBF",
     "Chi2",
     "CompiledKernel",
+    "Corr",
     "Cosine",
     "DistanceKernel",
     "Exp",
@@ -37,6 +40,7 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "MaxSim",
     "MinMax",
     "Normalized",
     "Polynomial",
@@ -45,6 +49,7 @@ __all__ = [
     "Product",
     "Scaled",
     "Sum",
+    "SumMatch",
     "Tanimoto",
     "Tversky",
     "from_distance",

@@ -9,8 +9,10 @@ from typing import Any
 from mercer.errors import InputError, KernelError
 from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
+from mercer.kernels.corr import Corr
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.params import plain
 
@@ -30,6 +32,9 @@ NAMES: dict[str, type[Kernel]] = {
     "laplacian": Laplacian,
     "tanimoto": Tanimoto,
     "tversky": Tversky,
+    "sum_match": SumMatch,
+    "max_sim": MaxSim,
+    "corr": Corr,
 }
 ALIASES = {
     "additive_chi2": "chi2",
