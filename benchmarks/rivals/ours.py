@@ -88,6 +88,41 @@ class KpcaLsh(Mercer):
         return [{"candidates": n} for n in (100, 200, 400, 800)]
 
 
+class Inverted(Mercer):
+    """Inverted lists with fast scan: lists looked into, and candidates scored."""
+
+    method = "inverted"
+
+    def efforts(self) -> list[Effort]:
+        """Return numbers of lists and of candidates, and what is taken by default."""
+        tried = [(8, 40), (12, 40), (12, 60), (16, 60), (24, 60), (16, 80), (24, 80), (32, 80),
+                 (24, 100), (32, 100), (48, 100), (32, 150), (48, 150), (64, 200)]  # fmt: skip
+        return [{"effort": lists, "candidates": n} for lists, n in tried] + [{}]
+
+
+class Graph(Mercer):
+    """A graph over vectors: its width, and candidates scored."""
+
+    method = "graph"
+
+    def efforts(self) -> list[Effort]:
+        """Return widths of the search and numbers of candidates, and what is taken by default."""
+        tried = [(20, 20), (30, 30), (40, 40), (60, 40), (60, 60), (80, 60), (100, 60), (100, 100),
+                 (150, 100), (200, 200)]  # fmt: skip
+        return [{"effort": width, "candidates": n} for width, n in tried] + [{}]
+
+
+class KpcaPq(Mercer):
+    """Product codes of kernel PCA, all of them scanned."""
+
+    method = "kpca_pq"
+    defaults: ClassVar[Effort] = {"n_bytes": 16}
+
+    def efforts(self) -> list[Effort]:
+        """Return numbers of candidates."""
+        return [{"candidates": n} for n in (40, 100, 200, 400)]
+
+
 class BruteForce(Mercer):
     """Every row compared, fused with keeping the best."""
 

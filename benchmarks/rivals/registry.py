@@ -69,10 +69,16 @@ RIVALS: dict[str, Entry] = {
     **_ours("brute_force", "BruteForce"),
     **_ours("exact", "Exact"),
     **_ours("kpca_lsh", "KpcaLsh"),
+    **_ours("kpca_pq", "KpcaPq"),
+    **_ours("inverted", "Inverted"),
+    **_ours("graph", "Graph"),
     "exact-128": Entry("ours", "Exact", settings=_FEW),
-    "kpca_lsh-128": Entry("ours", "KpcaLsh", settings=_FEW),
+    "graph-128": Entry("ours", "Graph", settings=_FEW),
 }
-_OF_KERNELS = ["usearch", "pynndescent", "exact", "exact-own", "kpca_lsh", "brute_force"]
+_OF_KERNELS = [
+    "usearch", "pynndescent", "inverted", "inverted-own", "graph", "graph-own", "kpca_pq",
+    "exact", "exact-own", "brute_force",
+]  # fmt: skip
 _OF_CHI2 = ["root-ivf", "root-hnsw", "sampler-ivf", "sampler-hnsw", "sklearn", "sklearn-own"]
 FOR_TASK: dict[str, list[str]] = {
     "chi2": [*_OF_KERNELS, *_OF_CHI2],
@@ -80,6 +86,6 @@ FOR_TASK: dict[str, list[str]] = {
     "js": [*_OF_KERNELS, "faiss-js", "faiss-js-hnsw"],
     "two": _OF_KERNELS,
     "exp_chi2": [*_OF_KERNELS, "sampler-hnsw"],
-    "tanimoto": ["fpsim2", "exact", "brute_force"],
-    "strings": ["datasketch", "exact-128", "kpca_lsh-128", "brute_force"],
+    "tanimoto": ["fpsim2", "inverted", "graph", "exact", "brute_force"],
+    "strings": ["datasketch", "exact-128", "graph-128", "brute_force"],
 }
