@@ -15,7 +15,7 @@ from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError, NotFittedError
 from mercer.kernels import Kernel
 from mercer.matches import Matches
-from mercer.params import Params, check_count, check_number
+from mercer.params import Params, check_number
 from mercer.search import Searcher
 from mercer.search.rerank import Part, Ranking
 from mercer.segments import Segments
@@ -134,8 +134,9 @@ class Index(Params):
     # ---- searching
 
     def search(
-        self, Q: Any, k: int = 10, *, candidates: int | None = None, where: Any = None,
-        relaxed: bool = False, n_jobs: int | None = None, show_progress: bool | None = None,
+        self, Q: Any, k: int = 10, *, candidates: int | None = None, effort: int | None = None,
+        where: Any = None, relaxed: bool = False, n_jobs: int | None = None,
+        show_progress: bool | None = None,
     ) -> Matches:  # fmt: skip
         """Find the k most similar items of every query.
 
@@ -149,6 +150,9 @@ class Index(Params):
             At most this many kernel values per query beyond the landmarks. By default as many
             as a proof needs; where the method knows no proof, ten times k and at least 100.
             `exact` tells for which queries they were enough.
+        effort : int, optional
+            How hard to look for candidates: the `n_probe` of `inverted` or the `ef` of `graph`,
+            for this search. By default that of `index.searcher`.
         where : array_like, optional
             Which items may be found: their ids, or a mask over `ids`.
         relaxed : bool
@@ -164,9 +168,7 @@ class Index(Params):
         Matches
             Best first; among equal scores the item added first comes first.
         """
-        check_count("Index.search", "k", k)
-        if candidates is not None:
-            check_count("Index.search", "candidates", candidates)
+        effort = answer.checked_effort(self.searcher, k, candidates, effort)
         limited = candidates is not None or where is not None
         share = calibration.usable(self.relaxation_, limited) if relaxed else 1.0
         self._require_fitted("search")
@@ -177,7 +179,7 @@ class Index(Params):
             if candidates is None and self._bounded:
                 ranking.search_all(share)
             else:
-                ranking.search_some(candidates)
+                ranking.search_some(candidates, effort)
             return answer.best(ranking, k, self.segments_, self.embedding.n_landmarks_)
 
         tasks = self._rankings(Q, parts, kept, "Index.search", n_jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 import mercer
-from mercer import kernels
+from mercer import kernels, learn
 
 rng = np.random.default_rng(7)
 VECTORS = rng.normal(size=(70, 24)).astype(np.float32)
@@ -72,6 +73,15 @@ def cubes(X, Y):
     return (np.asarray(X, np.float64) @ np.asarray(Y, np.float64).T) ** 3
 
 
+def learned(kernel, X):
+    """Return a kernel with a metric learned from a few pairs, in the span of 20 items."""
+    metric = learn.ITML(kernel, n_basis=20, upper=0.5, lower=2.0)
+    pairs = learn.from_pairs([(0, 1), (10, 12), (30, 31)], [(2, 4), (6, 7), (40, 50)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.LearningWarning)
+        return metric.fit(X, pairs).kernel_
+
+
 @dataclass(frozen=True)
 class Animal:
     name: str
@@ -120,6 +130,15 @@ def _animals() -> list[Animal]:
         Animal("chi2-sets", kernels.SumMatch(chi2).normalized(), PLACED_BYTES),
         Animal("sets", kernels.from_function(mean_match, psd=True), SETS),
         Animal("gram", kernels.from_gram(cubes, psd=True), VECTORS),
+        Animal("mahalanobis", learned(None, VECTORS), VECTORS),
+        Animal("mahalanobis-uint8", kernels.Mahalanobis(np.diag(np.arange(40.0))), COUNTS),
+        Animal("mahalanobis-sparse", kernels.Mahalanobis(np.diag(np.arange(40.0))), SPARSE),
+        Animal("radial", kernels.Intersection().radial(2.0), HISTOGRAMS),
+        Animal("learned", learned(kernels.Chi2(), HISTOGRAMS), HISTOGRAMS),
+        Animal("learned-radial", learned("linear", VECTORS).radial(0.1), VECTORS),
+        Animal("learned-sparse", learned("cosine", SPARSE).normalized(), SPARSE),
+        Animal("learned-sets", learned(kernels.from_function(mean_match, psd=True), SETS), SETS),
+        Animal("learned-indefinite", learned(kernels.Tversky(0.9, 0.1), BITS), BITS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
     ]  # fmt: skip
     pyramid = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])

@@ -3,7 +3,7 @@
 A kernel compares two items; larger means nearer. See `Kernel` for what all of them can do.
 """
 
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.compiled import CompiledKernel, kernel
 from mercer.kernels.corr import Corr
@@ -17,6 +17,7 @@ from mercer.kernels.functions import (
     from_gram,
 )
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
@@ -43,7 +44,9 @@ __all__ = [
     "JensenShannon",
     "Kernel",
     "Laplacian",
+    "Learned",
     "Linear",
+    "Mahalanobis",
     "MaxSim",
     "MinMax",
     "Normalized",
@@ -54,6 +57,7 @@ __all__ = [
     "ProximityDistribution",
     "Pyramid",
     "PyramidMatch",
+    "Radial",
     "Scaled",
     "SpatialPyramid",
     "Sum",

@@ -7,11 +7,12 @@ import inspect
 from typing import Any
 
 from mercer.errors import InputError, KernelError
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.corr import Corr
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.sets import MaxSim, SumMatch
@@ -58,6 +59,9 @@ _COMPOSED: dict[str, type[Kernel]] = {
     "exp": Exp,
     "normalized": Normalized,
     "precomputed": Precomputed,
+    "radial": Radial,
+    "mahalanobis": Mahalanobis,
+    "learned": Learned,
 }
 _registered: dict[str, Kernel] = {}
 
@@ -184,7 +188,7 @@ def to_spec(kernel: Kernel) -> dict[str, Any]:
     Returns
     -------
     dict
-        Strings, numbers, dicts, and arrays for `Precomputed`.
+        Strings, numbers, dicts, arrays for `Precomputed`, and items for `Learned`.
 
     Examples
     --------
