@@ -152,7 +152,9 @@ class Search:
         yield from self.rows(name, searched, bits, epsilon, found.ids, share, KS if both else (1,))
 
 
-def measure(n_rows: int, n_queries: int, n_near: int) -> Iterator[Measurement]:
+def measure(
+    n_rows: int, n_queries: int, n_near: int, all_bits: Sequence[int], epsilons: Sequence[float]
+) -> Iterator[Measurement]:
     """Yield scans first, then hashed search by bits and by epsilon."""
     drawn = pictures(n_rows + n_queries, SEED)
     base, asked = drawn[n_queries:], drawn[:n_queries]
@@ -166,9 +168,9 @@ def measure(n_rows: int, n_queries: int, n_near: int) -> Iterator[Measurement]:
     search = Search(base, asked, both, n_constraints, reference)
     for name in both:
         yield from search.rows(name, "scan", 0, 0.0, ids[name], 1.0, KS)
-        for bits in BITS:
+        for bits in all_bits:
             yield from search.hashed(name, "bits", bits, EPSILON)
-        for epsilon in EPSILONS:
+        for epsilon in epsilons:
             yield from search.hashed(name, "epsilon", BIT, epsilon)
 
 
@@ -194,10 +196,10 @@ def _panel(rows: Sequence[Measurement], varied: str, label: str, log: bool) -> c
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on made pictures."""
     options = report.options(__doc__, arguments)
-    n_rows, n_queries, n_near = (600, 100, 5) if options.quick else (20_000, 1000, 10)
-    report.publish(
-        "learned_pose", lambda: list(measure(n_rows, n_queries, n_near)), draw, options.output
-    )
+    sizes = (300, 100, 5, BITS[:2], EPSILONS[1:3]) if options.quick else (
+        20_000, 1000, 10, BITS, EPSILONS
+    )  # fmt: skip
+    report.publish("learned_pose", lambda: list(measure(*sizes)), draw, options.output)
 
 
 if __name__ == "__main__":
