@@ -20,6 +20,9 @@ METHODS = {
     "kpca_lsh": lambda kernel: mercer.kpca_lsh(kernel, **FEW),
     "rmmh": lambda kernel: mercer.rmmh(kernel, **FEW),
     "fourier": lambda kernel: mercer.fourier(kernel, **FEW),
+}
+BITS = list(METHODS)  # methods that keep bits
+METHODS |= {
     "kpca_pq": lambda kernel: mercer.kpca_pq(kernel, n_bytes=5, n_landmarks=40, n_components=16),
     "inverted": lambda kernel: mercer.inverted(kernel),
     "inverted, lists": lambda kernel: mercer.inverted(kernel, n_lists=6, n_probe=2, n_bytes=3),
@@ -131,12 +134,21 @@ def test_info_tells_the_collisions_of_waves():
     assert "expected share of equal bits" not in machines.info()  # no theory tells it
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BITS)
 def test_codes_are_those_that_are_searched(method):
     index = METHODS[method]("chi2").fit(HISTOGRAMS).add(HISTOGRAMS)
     codes = index.encode(HISTOGRAMS)
     assert (codes.dtype, len(codes)) == (np.uint8, 70)
     np.testing.assert_array_equal(codes, index.segments_.members[0].searcher.codes_)
+
+
+@pytest.mark.parametrize("method, n_bytes", [("kpca_pq", 5), ("inverted, lists", 3)])
+def test_product_codes_are_those_that_are_searched(method, n_bytes):
+    index = METHODS[method]("chi2").fit(HISTOGRAMS).add(HISTOGRAMS)
+    codes, searcher = index.encode(HISTOGRAMS), index.segments_.members[0].searcher
+    assert codes.shape == (70, n_bytes)
+    rows = getattr(searcher, "rows_", np.arange(70))
+    np.testing.assert_array_equal(codes[rows], searcher.codes_)
 
 
 def test_codes_need_a_method_that_has_them():
