@@ -11,8 +11,11 @@ from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
+from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+from mercer.kernels.vocabulary import VocabularyPyramid
 from mercer.params import plain
 
 __all__ = ["NAMES", "from_spec", "get", "names", "register", "to_spec", "unregister"]
@@ -32,6 +35,9 @@ NAMES: dict[str, type[Kernel]] = {
     "tanimoto": Tanimoto,
     "tversky": Tversky,
     "pyramid_match": PyramidMatch,
+    "vocabulary_pyramid": VocabularyPyramid,
+    "spatial_pyramid": SpatialPyramid,
+    "proximity_distribution": ProximityDistribution,
 }
 ALIASES = {
     "additive_chi2": "chi2",
