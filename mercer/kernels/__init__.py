@@ -26,6 +26,7 @@ from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_s
 from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+from mercer.kernels.vocabulary import VocabularyPyramid
 
 __all__ = [
     "NAMES",
@@ -64,6 +65,7 @@ __all__ = [
     "SumMatch",
     "Tanimoto",
     "Tversky",
+    "VocabularyPyramid",
     "from_distance",
     "from_function",
     "from_gram",

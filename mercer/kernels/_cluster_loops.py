@@ -38,14 +38,16 @@ def nearest(vectors, centers, out):  # type: ignore[no-untyped-def]
 
 @cached_njit(**FAST)
 def descend(vectors, centers, children, out):  # type: ignore[no-untyped-def]
-    """Fill out[i] with the nodes that vector i lies in, from the root down; -1 below a leaf.
+    """Fill out[i] with the nodes that vector i lies in, from the first level on; -1 below a leaf.
 
-    The children of a node n are rows children[n] to children[n + 1] of the centers.
+    The children of node n are rows children[n + 1] to children[n + 2] of the centers, and those
+    of the first level rows 0 to children[1].
     """
     for i in range(vectors.shape[0]):
-        node = 0
+        node, inside = -1, True
         for level in range(out.shape[1]):
-            out[i, level] = node
-            if node >= 0:
-                start, stop = children[node], children[node + 1]
-                node = _nearest(borrow(vectors, i), centers, start, stop) if start < stop else -1
+            start, stop = children[node + 1], children[node + 2]
+            inside = inside and start < stop
+            if inside:
+                node = _nearest(borrow(vectors, i), centers, start, stop)
+            out[i, level] = node if inside else -1

@@ -1,4 +1,4 @@
-"""The compiled loops of proximity distributions: who stands next to whom, and which words are."""
+"""The compiled loop that finds the nearest neighbours of points by position."""
 
 from __future__ import annotations
 
@@ -7,69 +7,49 @@ from numba import njit
 
 from mercer.jit import cached_njit
 
-__all__ = ["RANK_BITS", "fill", "neighbours"]
+__all__ = ["neighbours"]
 
-RANK_BITS = 16  # of an event: the rank stands below the pair of words
-PAIR_SHIFT = 32  # of a bin: which event of a pair it is stands below the pair
-OPTIONS = {"nogil": True, "error_model": "numpy"}  # no fastmath: ties are decided by equality
+# no fast mathematics: equal distances must come out equal, whichever way they are computed
+STRICT = {"nogil": True, "error_model": "numpy"}
 
 
-@njit(**OPTIONS)
-def _keep_nearest(places, i, start, stop, near, gaps):  # type: ignore[no-untyped-def]
-    """Fill the rows nearest to row i, without itself, nearest first; return how many.
+@njit(**STRICT)
+def _insert(distance, word, distances, words, size):  # type: ignore[no-untyped-def]
+    """Insert a point into the nearest ones, by distance and then by word; return how many."""
+    if size == len(words):
+        last = size - 1
+        if (distance, word) >= (distances[last], words[last]):
+            return size
+    else:
+        last = size
+        size += 1
+    while last > 0 and (distance, word) < (distances[last - 1], words[last - 1]):
+        distances[last], words[last] = distances[last - 1], words[last - 1]
+        last -= 1
+    distances[last], words[last] = distance, word
+    return size
 
-    Of rows equally far the first comes first: they are met in this order, and only a nearer one
-    takes a place.
+
+@cached_njit(**STRICT)
+def neighbours(words, positions, near):  # type: ignore[no-untyped-def]
+    """Fill near[i] with the words of the points nearest to point i, the nearest first.
+
+    Points are sorted by their first coordinate; from each the loop goes to both sides until that
+    coordinate alone is too far. Of equally near points the smaller word comes first.
     """
-    n = 0
-    for j in range(start, stop):
-        gap = 0.0
-        for c in range(places.shape[1]):
-            gap += (places[i, c] - places[j, c]) ** 2
-        if j == i or (n == len(near) and gap >= gaps[n - 1]):
-            continue
-        place = min(n, len(near) - 1)
-        while place > 0 and gaps[place - 1] > gap:
-            near[place], gaps[place] = near[place - 1], gaps[place - 1]
-            place -= 1
-        near[place], gaps[place] = j, gap
-        n = min(n + 1, len(near))
-    return n
-
-
-@cached_njit(**OPTIONS)
-def neighbours(offsets, n_ranks):  # type: ignore[no-untyped-def]
-    """Return how many neighbours all points of all sets have, counted up to n_ranks each."""
-    total = 0
-    for s in range(len(offsets) - 1):
-        size = offsets[s + 1] - offsets[s]
-        total += size * min(n_ranks, max(size - 1, 0))
-    return total
-
-
-@cached_njit(**OPTIONS)
-def fill(words, places, offsets, n_words, n_ranks, bins, counts, ends):  # type: ignore[no-untyped-def]
-    """Fill bins, counts and ends with the proximity distributions of sets.
-
-    An event is a point with a word and the word of its r-th neighbour. The bin of the k-th of all
-    events of a pair of words, by rank, counts n_ranks + 1 - r.
-    """
-    near, gaps = np.empty(n_ranks, np.int64), np.empty(n_ranks)
-    first = 0
-    for s in range(len(offsets) - 1):
-        n = first
-        for i in range(offsets[s], offsets[s + 1]):
-            n_near = _keep_nearest(places, i, offsets[s], offsets[s + 1], near, gaps)
-            for rank in range(n_near):
-                pair = words[i] * n_words + words[near[rank]]
-                bins[n] = (pair << RANK_BITS) | (rank + 1)
-                n += 1
-        events = np.sort(bins[first:n])
-        k = 0
-        for e in range(len(events)):
-            pair = events[e] >> RANK_BITS
-            k = k + 1 if e > 0 and pair == events[e - 1] >> RANK_BITS else 0
-            bins[first + e] = (pair << PAIR_SHIFT) | k
-            counts[first + e] = n_ranks + 1 - (events[e] & ((1 << RANK_BITS) - 1))
-        first = n
-        ends[s + 1] = n
+    n, n_coordinates = positions.shape
+    distances = np.empty(near.shape[1])
+    for i in range(n):
+        left, right, size = i - 1, i + 1, 0
+        while left >= 0 or right < n:
+            back = positions[i, 0] - positions[left, 0] if left >= 0 else np.inf
+            ahead = positions[right, 0] - positions[i, 0] if right < n else np.inf
+            gap = min(back, ahead)
+            if size == near.shape[1] and gap * gap > distances[size - 1]:
+                break
+            j = left if back <= ahead else right
+            left, right = (left - 1, right) if j == left else (left, right + 1)
+            distance = 0.0
+            for c in range(n_coordinates):
+                distance += (positions[i, c] - positions[j, c]) ** 2
+            size = _insert(distance, words[j], distances, near[i], size)

@@ -1,6 +1,6 @@
 """The compiled loops over sparse histograms: make them, intersect them.
 
-A histogram is a row of bins, increasing, and a row of counts. All rows of a kind stand in one
+A histogram is a row of bins, each once, and a row of counts. All rows of a kind stand in one
 array, and `offsets` say where each begins. The number of a bin, shifted to the right by `down`
 bits, says which of the coefficients it has.
 """
@@ -52,13 +52,14 @@ def grid(vectors, shifts, finest, bins):  # type: ignore[no-untyped-def]
 def count(points, offsets, bins, counts, ends):  # type: ignore[no-untyped-def]
     """Fill bins, counts and ends with the histograms of sets; return how many bins there are.
 
-    Row i of `points` are the bins that point i lies in; set s has the points from offsets[s] on.
+    Row i of `points` are the bins that point i lies in, or -1; set s has those from offsets[s] on.
     """
     place = 0
     for s in range(len(offsets) - 1):
         found = np.sort(points[offsets[s] : offsets[s + 1]].ravel())
-        for i in range(len(found)):
-            if i == 0 or found[i] != found[i - 1]:
+        first = np.searchsorted(found, 0)
+        for i in range(first, len(found)):
+            if i == first or found[i] != found[i - 1]:
                 bins[place] = found[i]
                 counts[place] = 0
                 place += 1

@@ -1,4 +1,4 @@
-"""The proximity distribution kernel: which words stand next to which (M §3.7, Ling and Soatto)."""
+"""The proximity distribution kernel: which words stand near which (M §3.7.2)."""
 
 from __future__ import annotations
 
@@ -7,95 +7,108 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from mercer.arrays import Array, Ids
 from mercer.errors import InputError
-from mercer.kernels._proximity_loops import RANK_BITS, fill, neighbours
-from mercer.kernels.words import OfWords, learn_words
+from mercer.kernels import _proximity_loops as _loops
+from mercer.kernels.pyramids import Pyramid
+from mercer.kernels.words import check_words, learned_words, positions_of, words_of
 from mercer.params import check_count
 from mercer.ragged import Ragged
 
 __all__ = ["ProximityDistribution"]
 
+MOST_RANKS = 255  # so that a rank fits in a byte
+MOST_WORDS = 1 << 15
 
-class ProximityDistribution(OfWords):
-    """k(Y, Z) = Σ over words a, b and ranks r of min(H_Y(a, b, r), H_Z(a, b, r)) (M §3.7).
 
-    H(a, b, r) counts the points of word a that have a point of word b among their r nearest
-    neighbours, with as many as there are; a point is not its own neighbour, and of points equally
-    far the one listed first is nearer. A set of m > R points has k(Y, Y) = m R (R + 1) / 2.
+class ProximityDistribution(Pyramid):
+    """k(Y, Z) = Σ_(i,j,r) min(H_Y(i, j, r), H_Z(i, j, r)) over words i, j and ranks r = 1 … R.
 
-    What is kept is much less than H: for each pair of words the ranks at which its counts rise.
-    With y_1 ≤ y_2 ≤ ... those of Y and z_j those of Z, Σ_r min(H_Y, H_Z) is
-    Σ_j min(R + 1 - y_j, R + 1 - z_j): again an intersection of histograms, so the kernel is
-    positive semi-definite and can be hashed as the pyramid match is.
+    H(i, j, r) counts how often word j is among the r nearest neighbours, by position, of a point
+    with word i. A point is no neighbour of itself, and of equally near ones the smaller word comes
+    first, so that the order of the points in a set does not matter. k(Y, Y) = |Y| R (R + 1) / 2
+    for sets of more than R points.
 
-    Finding the neighbours takes a time that grows with the square of the size of a set.
+    H grows with r. It is kept as the ranks at which it grows, one byte each: with r_u the rank of
+    the u-th point, Σ_r min(H_Y, H_Z) = Σ_u min(R + 1 - r_u(Y), R + 1 - r_u(Z)), an intersection
+    over bins (i, j, u).
 
     Parameters
     ----------
-    words : array_like, shape (n_words, n_features)
-        The word of a vector is the nearest of these. `for_data` learns them.
+    words : array_like of float, shape (n_words, n_features)
+        Typical vectors; every vector of a set is replaced by its nearest word.
     n_ranks : int
-        R, how many neighbours are looked at.
-    normalize : {None, "minimum"}
-        As in `PyramidMatch`.
+        R, how many neighbours count.
 
     Examples
     --------
     >>> import mercer
     >>> from mercer import kernels
-    >>> values, places = [[0.0], [1.0], [0.0], [1.0]], [[0.0], [1.0], [0.0], [2.0]]
-    >>> photos = mercer.Ragged(values, [0, 2, 4], places)
-    >>> kernels.ProximityDistribution([[0.0], [1.0]], n_ranks=3)(photos)
+    >>> sets = mercer.Ragged([[0.1], [0.9], [0.1], [0.8]], [0, 2, 4], [[1], [2], [7], [9]])
+    >>> kernels.ProximityDistribution(words=[[0.0], [1.0]], n_ranks=3)(sets)
     array([[6., 6.],
            [6., 6.]], dtype=float32)
     """
 
-    def __init__(
-        self, words: npt.ArrayLike, n_ranks: int = 64, *, normalize: str | None = None
-    ) -> None:
+    def __init__(self, words: npt.ArrayLike, n_ranks: int = 64) -> None:
         self.words = np.ascontiguousarray(words, np.float32)
         self.n_ranks = n_ranks
-        self.normalize = normalize
         self._validate()
 
     def _validate(self) -> None:
         super()._validate()
+        check_words("ProximityDistribution", self.words)
         check_count("ProximityDistribution", "n_ranks", self.n_ranks)
-        if self.n_ranks >= 1 << RANK_BITS:
-            raise InputError(
-                f"ProximityDistribution: n_ranks is {self.n_ranks}. Pass less than "
-                f"{1 << RANK_BITS:,}."
-            )
+        for what, n, most in (("n_ranks", self.n_ranks, MOST_RANKS),
+                              ("the number of words", len(self.words), MOST_WORDS)):  # fmt: skip
+            if n > most:
+                raise InputError(f"ProximityDistribution: {what} is {n}. Pass at most {most}.")
 
     @property
     def coefficients(self) -> npt.NDArray[np.float64]:
-        """All bins count alike."""
+        """All pairs of words count alike."""
         return np.ones(1)
 
     @property
     def coefficient_shift(self) -> int:
-        """No bit of a bin's number matters."""
+        """All bins have the same coefficient."""
         return 63
 
+    def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
+        words = words_of(X, self.words, "ProximityDistribution")
+        positions = positions_of(X, "ProximityDistribution")
+        rows = [
+            self._events(words[start:stop], positions[start:stop])
+            for start, stop in zip(X.offsets[:-1], X.offsets[1:], strict=True)
+        ]
+        ends = np.cumsum([0] + [len(bins) for bins, _ in rows])
+        bins = np.concatenate([bins for bins, _ in rows]).reshape(-1, 1)
+        counts = np.concatenate([counts for _, counts in rows]).reshape(-1, 1)
+        return Ragged(bins, ends), Ragged(counts, ends)
+
+    def _events(self, words: Ids, positions: Array) -> tuple[Ids, npt.NDArray[np.uint8]]:
+        """Return the bins (i, j, u) of one set, and R + 1 - r_u of each."""
+        widest = int(np.argmax(np.ptp(positions, axis=0))) if len(words) else 0
+        order = np.argsort(positions[:, widest])
+        near = np.empty((len(words), min(self.n_ranks, max(0, len(words) - 1))), np.int64)
+        turned = np.roll(positions[order], -widest, axis=1)  # the widest coordinate first
+        _loops.neighbours(words[order], turned, near)
+        return _by_pairs(words[order], near, len(self.words), self.n_ranks)
+
     @classmethod
-    def for_data(
-        cls, X: Any, n_words: int = 200, n_ranks: int = 64, seed: int = 0, *,
-        normalize: str | None = None,
-    ) -> Self:  # fmt: skip
+    def for_data(cls, X: Any, seed: int = 0, *, n_words: int = 200, n_ranks: int = 64) -> Self:
         """Return this kernel with words learned from the data.
 
         Parameters
         ----------
-        X : sets
-            The data; words are learned by k-means from at most 50,000 vectors.
-        n_words : int
-            How many words; fewer where there are fewer vectors.
-        n_ranks : int
-            How many neighbours are looked at.
+        X : items
+            Sets of vectors with positions.
         seed : int
-            Chooses the sample and where k-means begins.
-        normalize : {None, "minimum"}
-            As in the class.
+            Chooses a sample of vectors and the words.
+        n_words : int
+            How many words.
+        n_ranks : int
+            How many neighbours count.
 
         Examples
         --------
@@ -103,21 +116,29 @@ class ProximityDistribution(OfWords):
         >>> import mercer
         >>> from mercer import kernels
         >>> rng = np.random.default_rng(0)
-        >>> photos = mercer.Ragged(rng.random((60, 4)), [0, 20, 60], rng.random((60, 2)))
-        >>> kernels.ProximityDistribution.for_data(photos, n_words=5).words.shape
-        (5, 4)
+        >>> offsets = np.arange(0, 1001, 20)
+        >>> sets = mercer.Ragged(rng.random((1000, 16)), offsets, rng.random((1000, 2)))
+        >>> kernels.ProximityDistribution.for_data(sets, n_words=50, n_ranks=8)
+        ProximityDistribution(<50 words of 16 features>, n_ranks=8)
         """
-        check_count("ProximityDistribution.for_data", "n_words", n_words)
-        words = learn_words(X, n_words, seed, "ProximityDistribution.for_data")[1]
-        return cls(words, n_ranks, normalize=normalize)
+        _, words = learned_words(X, n_words, seed, "ProximityDistribution.for_data")
+        return cls(words, n_ranks)
 
-    def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
-        places, words = self._places_of(X), self._words_of(X)
-        n = neighbours(X.offsets, self.n_ranks)
-        bins, counts = np.empty((n, 1), np.int64), np.empty((n, 1), np.int32)
-        ends = np.zeros(len(X.offsets), np.int64)
-        fill(
-            words, places, X.offsets, len(self.words), self.n_ranks, bins.reshape(-1),
-            counts.reshape(-1), ends,
-        )  # fmt: skip
-        return Ragged(bins, ends), Ragged(counts, ends)
+    def __repr__(self) -> str:
+        n, n_features = self.words.shape
+        return (
+            f"ProximityDistribution(<{n} words of {n_features} features>, n_ranks={self.n_ranks})"
+        )
+
+
+def _by_pairs(
+    words: Ids, near: Ids, n_words: int, n_ranks: int
+) -> tuple[Ids, npt.NDArray[np.uint8]]:
+    """Number the points of each pair of words by their ranks; near[p, r] is a word."""
+    pairs = words[:, None] * n_words + near
+    events = np.sort((pairs * n_ranks + np.arange(near.shape[1])).ravel())
+    pairs, ranks = np.divmod(events, n_ranks)
+    places = np.arange(len(pairs))
+    begins = np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]
+    units = places - np.maximum.accumulate(np.where(begins, places, 0))
+    return units * n_words**2 + pairs, (n_ranks - ranks).astype(np.uint8)

@@ -30,7 +30,7 @@ class Pyramid(Kernel):
     positive semi-definite: min(n, m) is the inner product of n and m ones (P eq. 11).
 
     A subclass gives the coefficients and says which bins the points of sets lie in. Prepared
-    items are two `Ragged`: the bins of every set, increasing, and how many points lie in each.
+    items are two `Ragged`: the bins of every set, and how many points lie in each.
     """
 
     input = "sets"
@@ -61,6 +61,7 @@ class Pyramid(Kernel):
     def _prepare(self, X: Ragged) -> tuple[Any, ...]:
         blocks = [self._histograms(X[span]) for span in _spans(X)]
         bins, counts = (Ragged.join(parts) for parts in zip(*blocks, strict=True))
+        bins = _narrow(bins)
         if self.normalize is None:
             return bins, counts
         return bins, counts, self._own((bins, counts))
@@ -120,6 +121,13 @@ def level_weights(
             "semi-definite."
         )
     return weights
+
+
+def _narrow(bins: Ragged) -> Ragged:
+    """Return numbers of bins in 32 bits where they fit."""
+    if bins.values.max(initial=0) > np.iinfo(np.int32).max:
+        return bins
+    return Ragged(bins.values.astype(np.int32), bins.offsets)
 
 
 def as_rows(parts: tuple[Any, ...]) -> tuple[Array, Array, Array]:

@@ -18,6 +18,7 @@ from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+from mercer.kernels.vocabulary import VocabularyPyramid
 from mercer.params import plain
 
 __all__ = ["NAMES", "from_spec", "get", "names", "register", "to_spec", "unregister"]
@@ -37,6 +38,7 @@ NAMES: dict[str, type[Kernel]] = {
     "tanimoto": Tanimoto,
     "tversky": Tversky,
     "pyramid_match": PyramidMatch,
+    "vocabulary_pyramid": VocabularyPyramid,
     "spatial_pyramid": SpatialPyramid,
     "proximity_distribution": ProximityDistribution,
     "sum_match": SumMatch,
