@@ -113,7 +113,7 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on sets made here."""
     options = report.options(__doc__, arguments)
-    n_sets, n_pairs, shares = (20, 30, (0, 100, 900)) if options.quick else (100, 400, SHARES)
+    n_sets, n_pairs, shares = (20, 30, (0, 100, 900)) if options.quick else (100, 200, SHARES)
     report.publish(
         "pyramid_clutter", lambda: list(measure(n_sets, n_pairs, shares)), draw, options.output
     )

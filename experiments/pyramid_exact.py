@@ -15,10 +15,10 @@ import numpy as np
 import mercer
 from experiments import curves, report
 from experiments.photos import Photos, photos, reduced
-from experiments.pyramid_retrieval import BY_DATA, STARTS, pyramid
+from experiments.pyramid_retrieval import BY_DATA, pyramid
 from mercer import evaluate
 
-COMPONENTS = (64, 128, 256, 512)
+COMPONENTS = (64, 256, 1024)
 LANDMARKS = 1024
 WANTED = 5
 PROBABILITY = 0.95
@@ -88,7 +88,7 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on photos of Caltech-101."""
     options = report.options(__doc__, arguments)
-    sizes, starts, components, p = (4039, 600), STARTS, COMPONENTS, LANDMARKS
+    sizes, starts, components, p = (4039, 600), (BY_DATA, 16, 64), COMPONENTS, LANDMARKS
     if options.quick:
         sizes, starts, components, p = (300, 60), (BY_DATA, 32), (16, 64), 128
     data = reduced(photos(*sizes))
