@@ -5,10 +5,10 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`; `learned`, after `mercer.learn`.
-Their parts: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings
-(`mercer.embeddings`), codes (`mercer.codes`), searchers (`mercer.search`); truth and recall
-(`mercer.evaluate`), and contract tests (`mercer.testing`).
+Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`, `pyramid`; `learned`, after
+`mercer.learn`. Their parts: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`),
+embeddings (`mercer.embeddings`), codes (`mercer.codes`), searchers (`mercer.search`); truth and
+recall (`mercer.evaluate`), and contract tests (`mercer.testing`).
 """
 
 from mercer import codes, embeddings, evaluate, items, kernels, learn, parallel, search, testing
@@ -25,7 +25,7 @@ from mercer.errors import (
 from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
-from mercer.methods import exact, fourier, klsh, kpca_lsh, learned, lsh, rmmh
+from mercer.methods import exact, fourier, klsh, kpca_lsh, learned, lsh, pyramid, rmmh
 from mercer.ragged import Ragged
 from mercer.relearning import relearn
 from mercer.saved import load
@@ -60,6 +60,7 @@ __all__ = [
     "load",
     "lsh",
     "parallel",
+    "pyramid",
     "register",
     "relearn",
     "rmmh",

@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 from mercer import progress
 from mercer.errors import InputError
 
-__all__ = ["count", "run", "spans"]
+__all__ = ["count", "one_faiss_thread", "run", "spans"]
 
 
 def count(n_jobs: int | None = None) -> int:
@@ -184,3 +184,24 @@ def _one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _blas.leave()
+
+
+@contextmanager
+def one_faiss_thread() -> Iterator[Any]:
+    """Give the module faiss, held to one thread: blocks of work run on threads of ours.
+
+    Examples
+    --------
+    >>> from mercer import parallel
+    >>> with parallel.one_faiss_thread() as faiss:
+    ...     faiss.omp_get_max_threads()
+    1
+    """
+    import faiss  # a second of import, for those who use it
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield faiss
+    finally:
+        faiss.omp_set_num_threads(before)

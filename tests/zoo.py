@@ -22,6 +22,7 @@ BITS[5] = False
 SPARSE = scipy.sparse.csr_array(COUNTS.astype(np.float32))
 WORDS = ["".join(rng.choice(list("abcd"), size=rng.integers(1, 9))) for _ in range(70)]
 SETS = mercer.Ragged.from_list([rng.random((int(rng.integers(1, 6)), 3)) for _ in range(70)])
+PLACED = mercer.Ragged(SETS.values, SETS.offsets, rng.integers(0, 9, (len(SETS.values), 2)))
 
 
 @mercer.kernel(psd=True, nonnegative=True)
@@ -74,7 +75,9 @@ class Animal:
 
 def _animals() -> list[Animal]:
     found = []
-    for name in kernels.NAMES:
+    for name, cls in kernels.NAMES.items():
+        if cls.input == "sets":
+            continue  # their parameters depend on the data: see below
         kernel = kernels.get(name)
         if kernel.input == "bits":
             found += [Animal(f"{name}-bool", kernel, BITS)]
@@ -117,6 +120,16 @@ def _animals() -> list[Animal]:
         Animal("learned-sets", learned(kernels.from_function(mean_match, psd=True), SETS), SETS),
         Animal("learned-indefinite", learned(kernels.Tversky(0.9, 0.1), BITS), BITS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
+    ]  # fmt: skip
+    pyramid = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])
+    found += [
+        Animal("pyramid_match", pyramid, SETS),
+        Animal("pyramid_match-normalized", pyramid.normalized(), SETS),
+        Animal("pyramid_match-minimum", kernels.PyramidMatch(0.3, 2, normalize="minimum"), SETS),
+        Animal("vocabulary_pyramid", kernels.VocabularyPyramid(
+            SETS.values[:9], [-1, -1, -1, 0, 0, 1, 1, 2, 2], [1, 1, 1.5, 2, 2, 3, 1, 2, 1.5]), SETS),
+        Animal("spatial_pyramid", kernels.SpatialPyramid(SETS.values[:6], [[0, 0], [8, 8]]), PLACED),
+        Animal("proximity_distribution", kernels.ProximityDistribution(SETS.values[:6], 3), PLACED),
     ]  # fmt: skip
     return found
 

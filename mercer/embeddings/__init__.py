@@ -7,6 +7,7 @@ from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
 from mercer.embeddings.metric import LearnedDirections, LearnedMetric
+from mercer.embeddings.pyramid import PyramidDirections
 
 __all__ = [
     "Embedding",
@@ -17,4 +18,5 @@ __all__ = [
     "LearnedDirections",
     "LearnedMetric",
     "MaxMarginDirections",
+    "PyramidDirections",
 ]

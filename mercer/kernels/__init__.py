@@ -18,8 +18,13 @@ from mercer.kernels.functions import (
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
 from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.proximity import ProximityDistribution
+from mercer.kernels.pyramid_match import PyramidMatch
+from mercer.kernels.pyramids import Pyramid
 from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_spec, unregister
+from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+from mercer.kernels.vocabulary import VocabularyPyramid
 
 __all__ = [
     "NAMES",
@@ -46,11 +51,16 @@ __all__ = [
     "Precomputed",
     "Prepared",
     "Product",
+    "ProximityDistribution",
+    "Pyramid",
+    "PyramidMatch",
     "Radial",
     "Scaled",
+    "SpatialPyramid",
     "Sum",
     "Tanimoto",
     "Tversky",
+    "VocabularyPyramid",
     "from_distance",
     "from_function",
     "from_gram",

@@ -12,7 +12,11 @@ from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
 from mercer.kernels.learned import Learned, Mahalanobis
+from mercer.kernels.proximity import ProximityDistribution
+from mercer.kernels.pyramid_match import PyramidMatch
+from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+from mercer.kernels.vocabulary import VocabularyPyramid
 from mercer.params import plain
 
 __all__ = ["NAMES", "from_spec", "get", "names", "register", "to_spec", "unregister"]
@@ -31,6 +35,10 @@ NAMES: dict[str, type[Kernel]] = {
     "laplacian": Laplacian,
     "tanimoto": Tanimoto,
     "tversky": Tversky,
+    "pyramid_match": PyramidMatch,
+    "vocabulary_pyramid": VocabularyPyramid,
+    "spatial_pyramid": SpatialPyramid,
+    "proximity_distribution": ProximityDistribution,
 }
 ALIASES = {
     "additive_chi2": "chi2",
@@ -80,6 +88,16 @@ def get(kernel: str | Kernel) -> Kernel:
         near = difflib.get_close_matches(name, [*NAMES, *ALIASES, *_registered], 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Names are: {', '.join(names())}."
         raise InputError(f"no kernel is called {kernel!r}. {hint}")
+    return _with_defaults(name)
+
+
+def _with_defaults(name: str) -> Kernel:
+    arguments = inspect.signature(NAMES[name]).parameters.values()
+    if any(one.default is one.empty for one in arguments):
+        raise InputError(
+            f"the kernel {name!r} needs parameters that depend on the data. Pass a kernel instead "
+            f"of its name: kernels.{NAMES[name].__name__}.for_data(X)."
+        )
     return NAMES[name]()
 
 

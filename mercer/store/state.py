@@ -22,6 +22,7 @@ from mercer.embeddings import (
     LearnedDirections,
     LearnedMetric,
     MaxMarginDirections,
+    PyramidDirections,
 )
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.errors import KernelError, StoreError
@@ -52,6 +53,7 @@ EMBEDDINGS: Known = {
     "MaxMarginDirections": (MaxMarginDirections, MAP),
     "FourierDirections": (FourierDirections, {"weights_", "offsets_", "shifts_", "n_landmarks_"}),
     "Identity": (Identity, {"n_features_"}),
+    "PyramidDirections": (PyramidDirections, {"n_features_"}),
     "LearnedMetric": (LearnedMetric, {"offsets_", "height_"}),
     "LearnedDirections": (LearnedDirections, {"directions_", "weights_", "n_landmarks_"}),
 }
