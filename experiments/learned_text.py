@@ -83,7 +83,7 @@ def learned(data: Labelled, basis: int, n: int) -> Measurement:
     with report.quiet():
         tracemalloc.start()
         _, seconds = report.timed(lambda: metric.fit(data.X, pairs))
-        megabytes = tracemalloc.get_traced_memory()[1] / 1e6
+        megabytes, held = tracemalloc.get_traced_memory()[1] / 1e6, metric.satisfied_
         tracemalloc.stop()
         kernel = metric.kernel_.normalized()
         scanned = evaluate.ground_truth(kernel, data.X, data.Q, VOTES).ids
@@ -91,7 +91,7 @@ def learned(data: Labelled, basis: int, n: int) -> Measurement:
         found = index.search(data.Q, VOTES, candidates=int(SHARE * len(data.y)))
         _, update = report.timed(lambda: updated(metric, index, data.X))
     return Measurement(
-        *data.X.shape, basis, len(pairs), metric.satisfied_, seconds, megabytes,
+        *data.X.shape, basis, len(pairs), held, seconds, megabytes,
         accuracy(scanned, data), accuracy(found.ids, data), build, update,
     )  # fmt: skip
 

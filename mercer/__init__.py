@@ -9,8 +9,7 @@ Methods: `exact`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `f
 `pyramid`; `learned`, after `mercer.learn`. Their parts: items (`mercer.items`, `Ragged`), kernels
 (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes (`mercer.codes`), searchers
 (`mercer.search`); truth and recall (`mercer.evaluate`), optimal matchings of two sets
-(`mercer.matching`), and contract tests
-(`mercer.testing`).
+(`mercer.matching`), and contract tests (`mercer.testing`).
 """
 
 from mercer import (

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import mercer
+
 ROOT = Path(__file__).parent.parent
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 NAMES = ["learned_tables", "learned_pose", "learned_text", "learned_patches"]
@@ -24,7 +26,8 @@ pytest.importorskip("matplotlib")
 def experiments():
     """Return the modules by name; the root is on the path only meanwhile."""
     sys.path.insert(0, str(ROOT))
-    found = {name: importlib.import_module(f"experiments.{name}") for name in [*NAMES, "labelled"]}
+    more = ["labelled", "learned_sets"]
+    found = {name: importlib.import_module(f"experiments.{name}") for name in [*NAMES, *more]}
     yield SimpleNamespace(**found)
     sys.path.remove(str(ROOT))
 
@@ -110,6 +113,31 @@ def test_pairs_of_patches_are_half_true(experiments):
     assert (pairs[:, 1] - pairs[:, 0] == 50).tolist() == same.tolist()
     assert same.sum() == 20
     assert pairs[:, 0].max() < 50 <= pairs[:, 1].min()
+
+
+def test_sets_are_searched_four_ways(experiments, monkeypatch):
+    module = experiments.learned_sets
+    rng = np.random.default_rng(0)
+    points = rng.random((60 * 12, 8)) * 255
+    sets = mercer.Ragged(points.astype(np.uint8), np.arange(0, 721, 12), rng.random((720, 2)))
+    made = module.Photos(sets, np.arange(60) % 3)
+    words = [module.kernels.VocabularyPyramid.for_data(sets, branching=3, n_levels=2)] * 2
+    monkeypatch.setattr(module.kernels.VocabularyPyramid, "for_data", lambda *_: words[0])
+    monkeypatch.setattr(module.kernels.ProximityDistribution, "for_data", lambda *_: words[1])
+    rows = list(module.measure(made.take(np.arange(40)), made.take(np.arange(40, 60))))
+    assert len(rows) == 2 * 2 * (1 + len(module.EPSILONS))
+    assert [row.share for row in rows[:3]] == [1, pytest.approx(24 / 40), pytest.approx(14 / 40)]
+    assert {row.metric for row in rows} == {module.PLAIN, module.LEARNED}
+    assert all(0 <= row.rate <= 1 for row in rows)
+
+
+def test_rates_are_means_over_classes(experiments):
+    module = experiments.learned_sets
+    base = module.Photos(None, np.array([0, 1]))
+    asked = module.Photos(None, np.array([0, 0, 0, 1]))
+    assert module.rate(np.array([[0], [0], [1], [1]]), base, asked) == pytest.approx(
+        (2 / 3 + 1) / 2
+    )
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="needs the real data: set MERCER_DATA")
