@@ -114,5 +114,14 @@ def is_same(left: Any, right: Any) -> bool:
 
 def _signature(cls: type) -> dict[str, Any]:
     """Return the constructor's argument names with their defaults."""
+    if cls not in _signatures:  # comparing kernels asks for it in every search
+        _signatures[cls] = _read_signature(cls)
+    return _signatures[cls]
+
+
+_signatures: dict[type, dict[str, Any]] = {}
+
+
+def _read_signature(cls: type) -> dict[str, Any]:
     arguments = inspect.signature(cls).parameters.values()
     return {a.name: a.default for a in arguments}

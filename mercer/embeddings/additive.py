@@ -94,7 +94,7 @@ class AdditiveMap(FeatureMap):
     >>> from mercer.embeddings import AdditiveMap
     >>> psi = AdditiveMap("chi2", n_steps=2)
     >>> Z = psi.fit_transform([[0.5, 0.5], [0.2, 0.8]])
-    >>> Z.shape, float((Z[0] @ Z[1]).round(2)), round(psi.error_, 3)
+    >>> Z.shape, round(float(Z[0] @ Z[1]), 2), round(psi.error_, 3)
     ((2, 10), 0.9, 0.013)
     """
 

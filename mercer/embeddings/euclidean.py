@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float32]
 HOW = ("auto", "kpca", "vectors", "square_root", "additive")
 WIDEST = 2048  # features up to which a map of each of them is cheaper than landmarks
 LANDMARKS = (32, 256)  # a quarter of the items, between these
+SHARE = 0.99  # of the variance of maps without landmarks that is kept by default
 SAMPLE = 10_000  # items that dimensions are chosen by
 BLOCK = 16_384  # items whose maps are held at a time
 EVEN = 1e-3  # self-similarities that differ by less, relatively, count as equal
@@ -47,7 +48,8 @@ class Euclidean(Embedding):
         for the last four. "auto": the first of "vectors", "square_root" and "kpca" that the
         kernel and the items allow; maps of features need dense items.
     n_components : int, optional
-        Dimensions to keep. By default as many as have 94 % of the variance, and at most 128.
+        Dimensions to keep. By default as many as have 99 % of the variance (of "kpca" 94 % of
+        what is in the landmarks' span), and at most 128.
     n_landmarks : int, optional
         How many landmarks "kpca" goes through; a quarter of the items, between 32 and 256, by
         default.
@@ -165,7 +167,7 @@ class Euclidean(Embedding):
         mean = Z.mean(axis=0, dtype=np.float64)
         centred = Z - mean
         spread = Spectrum.of(centred.T @ centred)
-        kept = self.n_components or leading(spread.values)
+        kept = self.n_components or leading(spread.values, SHARE)
         if kept < Z.shape[1]:
             self.mean_ = mean.astype(np.float32)
             self.axes_ = np.ascontiguousarray(spread.vectors[:, :kept], np.float32)

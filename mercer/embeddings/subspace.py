@@ -59,8 +59,8 @@ def rotation(moment: Matrix, n_components: int | None) -> Matrix:
     return np.asarray(vectors * signs)
 
 
-def leading(energies: Matrix) -> int:
-    """Return how many of decreasing energies have nearly all of their sum.
+def leading(energies: Matrix, share: float = SHARE) -> int:
+    """Return how many of decreasing energies have this share of their sum.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def leading(energies: Matrix) -> int:
     (16, 128)
     """
     sums = np.maximum(energies, 0).cumsum()
-    needed = int(np.searchsorted(sums, SHARE * sums[-1])) + 1
+    needed = int(np.searchsorted(sums, share * sums[-1])) + 1
     return min(-(-needed // STEP) * STEP, MOST, len(energies))
 
 

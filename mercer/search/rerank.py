@@ -260,7 +260,7 @@ class Ranking:
             if part.allowed is not None:
                 tile[:, ~part.allowed[span]] = -np.inf
             topk.update(ids, scores, tile, part.first + span.start)
-        self.ids[queries], self.scores[queries] = ids, scores
+        self.ids[queries], self.scores[queries] = topk.ordered(ids, scores)
         counted = (known.rows[queries] >= 0).sum(axis=1)
         self.evaluations[queries] += part.n_allowed - counted
 
@@ -269,7 +269,7 @@ class Ranking:
         ids, scores = self.ids[queries], self.scores[queries]
         inside = (ids >= part.first) & (ids < part.first + len(part.items))
         ids[inside], scores[inside] = -1, -np.inf
-        order = np.lexsort((-ids, scores), axis=-1)  # the worst first is a heap
+        order = np.lexsort((-ids, scores), axis=-1)  # the worst first is a heap, as `update` needs
         return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
 
     def _below_ceiling(self, part: Part, rows: Ids, floors: Array) -> Ids:
@@ -300,13 +300,11 @@ class Ranking:
         return scores
 
     def _offer(self, part: Part, rows: Ids, scores: Array) -> None:
-        self.evaluations += (rows >= 0).sum(axis=1)
-        topk.offer(self.ids, self.scores, np.where(rows >= 0, part.first + rows, -1), scores)
+        self.evaluations += topk.insert(self.ids, self.scores, rows, scores, part.first)
 
     def _threshold(self) -> Array:
         """Return the k-th best score of each query so far."""
-        place = self.scores.shape[1] - self.k
-        return np.partition(self.scores, place, axis=1)[:, place]
+        return self.scores[:, self.k - 1]
 
     def error(self, part: Part) -> Array:
         """Bound the rounding of one float32 score, for each query."""
@@ -357,10 +355,10 @@ class Ranking:
     def _contenders(self) -> tuple[Ids, Array]:
         """Return rows and float32 scores of all that may be among the k best, best first."""
         error = np.max([self.error(part) for part in self.parts], axis=0)
-        hopeless = self.scores < (self._threshold() - 2 * error)[:, None]
-        ids, scores = topk.ordered(np.where(hopeless, -1, self.ids), self.scores)
-        width = max(self.k, ids.shape[1] - int(hopeless.sum(axis=1).min()))
-        return np.ascontiguousarray(ids[:, :width]), scores[:, :width].astype(np.float64)
+        hopeful = self.scores >= (self._threshold() - 2 * error)[:, None]
+        width = int(hopeful.sum(axis=1).max(initial=self.k))
+        ids = np.where(hopeful, self.ids, -1)[:, :width]
+        return np.ascontiguousarray(ids), self.scores[:, :width].astype(np.float64)
 
     def _compare(self, part: Part, rows: Ids, single: Array, double: Array) -> None:
         """Test that a second evaluation agrees with the first: `exact` rests on that too."""
