@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on SIFT and bag of words."""
     options = report.options(__doc__, arguments)
     n_rows, n_queries, n_runs, p = (
-        (1000, 50, 1, 128) if options.quick else (100_000, 500, 10, LANDMARKS)
+        (1000, 50, 1, 128) if options.quick else (50_000, 500, 10, LANDMARKS)
     )
     data = [load(n_rows, n_queries) for load in (sift, bag_of_words)]
     report.publish(
