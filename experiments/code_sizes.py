@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -51,36 +52,39 @@ class Measurement:
 
 def run(found: Found, seed: int, p: int) -> Iterator[tuple[str, str, int, list[float]]]:
     """Yield variant, code, bits and recalls of one draw of everything that is random."""
+    for code, variants, directions in implicit(seed, p):
+        Z, Zq = found.vectors(directions)
+        for variant, bits in product(variants, BITS):  # directions are drawn one after the other
+            scan = Scan(Sign(None), asymmetric=variant == OURS)
+            yield variant, code, bits, found.recalls(scan, *_first(bits, Z, Zq))
     for variant in (PAPER, OURS):
-        for code, directions in implicit(variant, seed, p).items():
-            Z, Zq = found.vectors(directions)
-            for bits in BITS:  # directions are drawn one after the other
-                scan = Scan(Sign(None), asymmetric=variant == OURS)
-                yield variant, code, bits, found.recalls(scan, *_first(bits, Z, Zq))
         kpca = KernelPCA("chi2", max(BITS), n_landmarks=p, center=variant == OURS, seed=seed)
         Z, Zq = found.vectors(kpca)
         for bits in BITS:
             sign = Sign("gaussian" if variant == PAPER else "orthogonal", bits, seed)
             scan = Scan(sign, asymmetric=variant == OURS)
             yield variant, KPCA_LSH, bits, found.recalls(scan, *_first(bits, Z, Zq))
-            product = Scan(Product(bits // 8, "permute", seed=seed))
-            yield variant, KPCA_PQ, bits, found.recalls(product, *_first(PQ_COMPONENTS, Z, Zq))
+            scan = Scan(Product(bits // 8, "permute", seed=seed))
+            yield variant, KPCA_PQ, bits, found.recalls(scan, *_first(PQ_COMPONENTS, Z, Zq))
 
 
-def implicit(variant: str, seed: int, p: int) -> dict[str, Embedding]:
-    """Return the hash functions that are sums over landmarks.
+def implicit(seed: int, p: int) -> list[tuple[str, tuple[str, ...], Embedding]]:
+    """Return the hash functions that are sums over landmarks, and whose they are.
 
     E prints KLSH without centring, which leaves no bit that differs; K centres the landmarks.
     """
-    centers = {PRINTED: "none", KLSH: "landmarks"} if variant == PAPER else {KLSH: "both"}
-    subset = min(SUBSET, p // 2)
-    made: dict[str, Embedding] = {
-        code: KLSHDirections(
-            "chi2", max(BITS), n_landmarks=p, subset=subset, center=center, seed=seed
+    klsh = {
+        center: KLSHDirections(
+            "chi2", max(BITS), n_landmarks=p, subset=min(SUBSET, p // 2), center=center, seed=seed
         )
-        for code, center in centers.items()
+        for center in ("none", "landmarks", "both")
     }
-    return made | {RMMH: MaxMarginDirections("chi2", max(BITS), n_landmarks=p, seed=seed)}
+    return [
+        (PRINTED, (PAPER,), klsh["none"]),
+        (KLSH, (PAPER,), klsh["landmarks"]),
+        (KLSH, (OURS,), klsh["both"]),
+        (RMMH, (PAPER, OURS), MaxMarginDirections("chi2", max(BITS), n_landmarks=p, seed=seed)),
+    ]
 
 
 def _first(n: int, *vectors: Any) -> list[Any]:
@@ -143,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on SIFT and bag of words."""
     options = report.options(__doc__, arguments)
     n_rows, n_queries, n_runs, p = (
-        (1000, 50, 1, 128) if options.quick else (50_000, 500, 10, LANDMARKS)
+        (1000, 50, 1, 128) if options.quick else (30_000, 500, 10, LANDMARKS)
     )
     data = [load(n_rows, n_queries) for load in (sift, bag_of_words)]
     report.publish(

@@ -117,9 +117,8 @@ def test_codes_of_all_sizes_agree_with_the_index(experiments, data, monkeypatch)
 def test_uncentred_klsh_says_the_same_of_all_items(experiments, data):
     # E eq. 15 as printed: sums of positive numbers with mostly positive weights
     module = experiments.code_sizes
-    printed = module.implicit(module.PAPER, 0, 60)[module.PRINTED]
+    printed, _, centred, _ = (directions for *_, directions in module.implicit(0, 60))
     shares = (printed.fit(data.X).transform(data.X) >= 0).mean(axis=0)
-    centred = module.implicit(module.OURS, 0, 60)[module.KLSH]
     balanced = (centred.fit(data.X).transform(data.X) >= 0).mean(axis=0)
     assert np.mean(np.minimum(shares, 1 - shares) < 0.05) > 0.9
     assert np.mean(np.minimum(balanced, 1 - balanced) < 0.05) < 0.1

@@ -8,6 +8,7 @@ from typing import Any
 import faiss
 import numpy as np
 from sklearn.kernel_approximation import AdditiveChi2Sampler
+from threadpoolctl import threadpool_limits
 
 from benchmarks.rivals.base import Effort, Rival
 
@@ -26,7 +27,9 @@ class Mapped(Rival):
 
     def build(self) -> None:
         """Map, train and add all items."""
-        faiss.omp_set_num_threads(self.threads)
+        # two threads of BLAS below those of faiss, or two for k-means, are ten times slower here
+        threadpool_limits(1, user_api="blas")
+        faiss.omp_set_num_threads(1)
         self.items = self.task.kernel.prepare(self.task.X)
         Z = self.map(self.task.X)
         n_lists = 2 ** round(math.log2(math.sqrt(len(Z))))
@@ -34,6 +37,7 @@ class Mapped(Rival):
             Z.shape[1], self.factory.format(lists=n_lists, halves=Z.shape[1] // 2)
         )
         self.index.train(Z)
+        faiss.omp_set_num_threads(self.threads)
         self.index.add(Z)
 
     def search(self, Q: Any, k: int, candidates: int = 100, **effort: Any) -> Any:
