@@ -21,7 +21,8 @@ BITS[5] = False
 SPARSE = scipy.sparse.csr_array(COUNTS.astype(np.float32))
 WORDS = ["".join(rng.choice(list("abcd"), size=rng.integers(1, 9))) for _ in range(70)]
 SETS = mercer.Ragged.from_list([rng.random((int(rng.integers(1, 6)), 3)) for _ in range(70)])
-PLACED = mercer.Ragged(SETS.values, SETS.offsets, rng.integers(0, 9, (len(SETS.values), 2)))
+PLACES = rng.integers(0, 9, (len(SETS.values), 2))  # with ties
+SETS = mercer.Ragged(SETS.values, SETS.offsets, PLACES)
 
 
 @mercer.kernel(psd=True, nonnegative=True)
@@ -102,17 +103,22 @@ def _animals() -> list[Animal]:
         Animal("gram", kernels.from_gram(cubes, psd=True), VECTORS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
     ]  # fmt: skip
-    pyramid = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])
-    found += [
-        Animal("pyramid_match", pyramid, SETS),
-        Animal("pyramid_match-normalized", pyramid.normalized(), SETS),
-        Animal("pyramid_match-minimum", kernels.PyramidMatch(0.3, 2, normalize="minimum"), SETS),
-        Animal("vocabulary_pyramid", kernels.VocabularyPyramid(
-            SETS.values[:9], [-1, -1, -1, 0, 0, 1, 1, 2, 2], [1, 1, 1.5, 2, 2, 3, 1, 2, 1.5]), SETS),
-        Animal("spatial_pyramid", kernels.SpatialPyramid(SETS.values[:6], [[0, 0], [8, 8]]), PLACED),
-        Animal("proximity_distribution", kernels.ProximityDistribution(SETS.values[:6], 3), PLACED),
-    ]  # fmt: skip
-    return found
+    return found + _pyramids()
+
+
+def _pyramids() -> list[Animal]:
+    some = SETS.values[:9]
+    match = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])
+    parents, weights = [-1, -1, -1, 0, 0, 1, 1, 2, 2], [1, 1, 1.5, 2, 2, 3, 1, 2, 1.5]
+    found = {
+        "pyramid_match": match,
+        "pyramid_match-normalized": match.normalized(),
+        "pyramid_match-minimum": kernels.PyramidMatch(0.3, 2, normalize="minimum"),
+        "vocabulary_pyramid": kernels.VocabularyPyramid(some, parents, weights),
+        "spatial_pyramid": kernels.SpatialPyramid(some[:6], [[0, 0], [8, 8]]),
+        "proximity_distribution": kernels.ProximityDistribution(some[:6], 3),
+    }
+    return [Animal(name, kernel, SETS) for name, kernel in found.items()]
 
 
 ANIMALS = _animals()
