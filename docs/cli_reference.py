@@ -28,6 +28,8 @@ Items and queries are read from these files, each with one row per item:
 |---|---|
 | `.npy` | an array |
 | `.npz` | an array, called `X` or by `--key`; or a sparse matrix, as `scipy.sparse.save_npz` writes it |
+| `.npz` of sets | all vectors as `values` (or `desc`), where each set begins and the last one ends as `offsets`, and perhaps `positions` (or `xy`) |
+| a folder | a set in each `.npy` file, of shape (size, features); the names of the files are the ids |
 | `.fvecs` `.ivecs` `.bvecs` | rows of float32, int32 or uint8, each after its length as int32 |
 | `.fbin` `.u8bin` `.i8bin` | two uint32, the numbers of rows and columns, then float32, uint8 or int8 |
 | `.csv` `.tsv` | numbers; a first line without any is a header; `--id-column` names a column of ids |
@@ -35,6 +37,9 @@ Items and queries are read from these files, each with one row per item:
 
 `.npy`, vector and `bin` files are mapped into memory, not read as a whole. As in Python, kernels of
 bits take uint8 as bits packed by `numpy.packbits`, and other types as zeros and ones.
+
+Items of a kernel of [sets](items.md#sets-of-vectors) are sets of vectors. Such a kernel takes from
+them what it needs to know, such as the size of its bins; `--param` changes it.
 
 Ids are integers where all of them are written as one, and strings otherwise. Without ids, items are
 numbered from 0 in the order of their rows; so are queries.

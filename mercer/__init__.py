@@ -5,18 +5,31 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`, `pyramid`. Their parts: items
-(`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`),
-codes (`mercer.codes`), searchers (`mercer.search`); truth and recall (`mercer.evaluate`), and
-contract tests (`mercer.testing`).
+Methods: `exact`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`;
+`pyramid`; `learned`, after `mercer.learn`. Their parts: items (`mercer.items`, `Ragged`), kernels
+(`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes (`mercer.codes`), searchers
+(`mercer.search`); truth and recall (`mercer.evaluate`), optimal matchings of two sets
+(`mercer.matching`), and contract tests (`mercer.testing`).
 """
 
-from mercer import codes, embeddings, evaluate, items, kernels, parallel, search, testing
+from mercer import (
+    codes,
+    embeddings,
+    evaluate,
+    items,
+    kernels,
+    learn,
+    matching,
+    parallel,
+    search,
+    testing,
+)
 from mercer.errors import (
     CertificateWarning,
     CheckError,
     InputError,
     KernelError,
+    LearningWarning,
     MercerError,
     NotFittedError,
     StoreError,
@@ -24,8 +37,21 @@ from mercer.errors import (
 from mercer.index import Index
 from mercer.kernels import kernel, register
 from mercer.matches import Matches
-from mercer.methods import exact, fourier, klsh, kpca_lsh, lsh, pyramid, rmmh
+from mercer.methods import (
+    exact,
+    fourier,
+    graph,
+    inverted,
+    klsh,
+    kpca_lsh,
+    kpca_pq,
+    learned,
+    lsh,
+    pyramid,
+    rmmh,
+)
 from mercer.ragged import Ragged
+from mercer.relearning import relearn
 from mercer.saved import load
 from mercer.store import verify
 
@@ -37,6 +63,7 @@ __all__ = [
     "Index",
     "InputError",
     "KernelError",
+    "LearningWarning",
     "Matches",
     "MercerError",
     "NotFittedError",
@@ -47,16 +74,23 @@ __all__ = [
     "evaluate",
     "exact",
     "fourier",
+    "graph",
+    "inverted",
     "items",
     "kernel",
     "kernels",
     "klsh",
     "kpca_lsh",
+    "kpca_pq",
+    "learn",
+    "learned",
     "load",
     "lsh",
+    "matching",
     "parallel",
     "pyramid",
     "register",
+    "relearn",
     "rmmh",
     "search",
     "testing",

@@ -2,42 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mercer import parallel
 from mercer.arrays import Array
 from mercer.embeddings import Embedding
+from mercer.errors import InputError
 from mercer.kernels import Kernel
 from mercer.matches import Matches
+from mercer.params import check_count
+from mercer.search import Searcher
 from mercer.search.rerank import SPARE, Part, Queries, Ranking
 from mercer.segments import Segments
 
-__all__ = ["best", "certified", "listed", "rankings"]
+__all__ = ["DISPROVED", "best", "certified", "checked_effort", "listed", "rankings", "run"]
 
+Found = TypeVar("Found")
 QUERIES = 256  # answered together: more would not fit in the cache with their bounds
 KEPT = 1 << 22  # items kept for the queries of one task, at most
-CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
+
+DISPROVED = (
+    "No answer of this index is certified any more: its kernel is not positive semi-definite, "
+    "not the same at every call, or less precise than it declares. Check it with "
+    "mercer.testing.check_kernel."
+)
+
+
+def checked_effort(
+    searcher: Searcher, k: int, candidates: int | None, effort: int | None
+) -> int | None:
+    """Return how hard a search is to look, or say what is wrong with its numbers."""
+    check_count("Index.search", "k", k)
+    if candidates is not None:
+        check_count("Index.search", "candidates", candidates)
+    if effort is None:
+        return getattr(searcher, searcher.knob) if searcher.knob else None
+    if searcher.knob is None:
+        raise InputError(
+            f"Index.search: {searcher!r} has no effort to choose. Leave it out, or change "
+            "`candidates`."
+        )
+    check_count("Index.search", "effort", effort)
+    return effort
 
 
 def rankings(
     kernel: Kernel, embedding: Embedding, Q: Any, parts: list[Part], k: int, bounded: bool,
     where: str, n_jobs: int | None,
 ) -> list[Ranking]:  # fmt: skip
-    """Prepare and embed queries, and return one empty ranking for every block of them."""
+    """Prepare queries, and return one empty ranking for every block of them.
+
+    A block embeds its own queries, on the thread that ranks them.
+    """
     P = kernel.prepare(Q, where=where)
     for part in parts[:1]:
         kernel._require_alike(P, part.items, ("the queries", "the items"))
-    Z = embedding.transform(P, n_jobs=n_jobs, show_progress=False)
-    queries = Queries(P, kernel.diag(P, dtype=np.float64), Z)
+    tolerances = {part.first: kernel.tolerance(P, part.items) for part in parts}
     step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // parallel.count(n_jobs)))
-    ceiling = kernel.ceiling if Z.shape[1] <= CEILING_PAYS else None
     return [
-        Ranking(kernel, queries[span], parts, k, embedding.rounding_, ceiling, bounded)
+        Ranking(kernel, Queries(P[span], embedding, span.start), parts, k, tolerances, bounded)
         for span in parallel.spans(len(P), max(1, step))
     ]
+
+
+def run(
+    function: Callable[[Ranking], Found], tasks: list[Ranking], n_jobs: int | None,
+    show_progress: bool | None,
+) -> tuple[list[Found], str | None]:  # fmt: skip
+    """Do the same with every ranking; also return the first disproof of the kernel's claims."""
+    found = parallel.run(
+        function, [(ranking,) for ranking in tasks], n_jobs=n_jobs, label="searching",
+        show=show_progress,
+    )  # fmt: skip
+    return found, next((ranking.disproof for ranking in tasks if ranking.disproof), None)
 
 
 def best(ranking: Ranking, k: int, segments: Segments, n_landmarks: int) -> Matches:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mercer import items
 from mercer.arrays import Array
 from mercer.embeddings import Embedding
+from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
 from mercer.search import Searcher
 from mercer.segment import Segment
@@ -57,6 +58,18 @@ class Builder:
         searcher = type(self.searcher)(**self.searcher.get_params(deep=False)).build(Z)
         own = self.kernel.diag(P, dtype=np.float64)
         return Segment(P, own, searcher, ids, np.zeros(len(ids), bool))
+
+    def encode(self, X: Any, n_jobs: int | None) -> npt.NDArray[np.uint8]:
+        """Return the codes of items, where the searcher has codes."""
+        code = getattr(self.searcher, "code", None)
+        if code is None:
+            raise InputError(
+                f"Index.encode: {self.searcher!r} keeps no codes. Use an index made by mercer.klsh "
+                "or another method of hashing."
+            )
+        P = self.kernel.prepare(X, where="Index.encode")
+        codes: npt.NDArray[np.uint8] = code.encode(self.embedding.transform(P, n_jobs=n_jobs))
+        return codes
 
     def join(
         self, segments: Sequence[Segment], n_jobs: int | None, show_progress: bool | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError
+from mercer.errors import InputError, NotFittedError
 
-__all__ = ["relaxation", "residual_cosines"]
+__all__ = ["relaxation", "residual_cosines", "usable"]
 
 
 def residual_cosines(
@@ -46,6 +46,24 @@ def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
             f"needs at least {least_queries(probability)}: pass more, or ask for less."
         )
     return float(np.clip(np.sort(cosines)[rank - 1], 0, 1))
+
+
+def usable(relaxation: float | None, limited: bool) -> float:
+    """Return the share that was learned, or say why a search cannot use it.
+
+    `limited` tells whether the search leaves out items, by a filter or a number of candidates.
+    """
+    if relaxation is None:
+        raise NotFittedError(
+            "Index.search: relaxed bounds are not calibrated for the items of now. Call "
+            "index.calibrate(Q, probability=0.95) with queries like those to come."
+        )
+    if limited:
+        raise InputError(
+            "Index.search: the calibrated probability holds for all items and as many "
+            "candidates as it takes. Leave out `candidates` and `where`, or `relaxed`."
+        )
+    return relaxation
 
 
 def least_queries(probability: float) -> int:

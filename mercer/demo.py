@@ -1,4 +1,4 @@
-"""Exact search on scikit-learn's digits, against brute force: a table, and a page to look at."""
+"""Search on scikit-learn's digits against brute force: two tables, and a page to look at."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,20 @@ def compared() -> dict[str, Kernel]:
     }
 
 
+def tried(kernel: Kernel, settings: Settings) -> dict[str, Index]:
+    """Return an index for each method of the demo, by its name."""
+    p, E = settings.n_landmarks, settings.n_components
+    return {
+        "exact": methods.exact(kernel, n_landmarks=p, n_components=E),
+        "klsh": methods.klsh(kernel, n_bits=128, n_landmarks=p, subset=None, rank=E),
+        "rmmh": methods.rmmh(kernel, n_bits=128, n_landmarks=p),
+        "kpca_lsh": methods.kpca_lsh(kernel, n_bits=128, n_landmarks=p, n_components=E),
+        "kpca_pq": methods.kpca_pq(kernel, n_bytes=16, n_landmarks=p, n_components=E),
+        "inverted": methods.inverted(kernel),
+        "graph": methods.graph(kernel),
+    }
+
+
 def run(
     output: Path | None = None, open_browser: bool = False, *, settings: Settings | None = None
 ) -> Path:
@@ -129,8 +143,11 @@ def run(
     facts = report.Facts(
         len(digits.X), len(digits.Q), index.embedding.n_landmarks_, settings.n_components, K
     )
-    _print(facts, cases)
-    path.write_text(report.page(facts, cases, examples, _source(two_scales)), encoding="utf-8")
+    trials = _try_methods(two_scales, digits, settings)
+    _print_cases(facts, cases)
+    _print_trials(facts, trials)
+    source = _source(two_scales)
+    path.write_text(report.page(facts, cases, trials, examples, source), encoding="utf-8")
     print(f"report with pictures and certificates: {path}")
     if open_browser:
         webbrowser.open(path.resolve().as_uri())
@@ -216,6 +233,26 @@ def _compare(
     ), index
 
 
+def _try_methods(kernel: Kernel, digits: Digits, settings: Settings) -> list[report.Trial]:
+    """Search by every method under one kernel, and see what it finds and costs."""
+    truth = evaluate.ground_truth(kernel, digits.X, digits.Q, K, show_progress=False)
+    trials = []
+    with progress.bar("trying methods", len(tried(kernel, settings))) as advance:
+        for name, index in tried(kernel, settings).items():
+            index.fit(digits.X).add(digits.X, show_progress=False)
+            times = []
+            for _ in range(settings.n_rounds + 1):
+                found, seconds = _timed(lambda: index.search(digits.Q, K, show_progress=False))  # noqa: B023
+                times.append(seconds)
+            costs = found.evaluations + found.landmark_evaluations
+            trials.append(report.Trial(
+                name, statistics.median(times[1:]), float(evaluate.recall(found, truth)),
+                float(costs.mean()), float(found.exact.mean()),
+            ))  # fmt: skip
+            advance(1)
+    return trials
+
+
 def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
     start = time.perf_counter()
     result = call()
@@ -256,30 +293,49 @@ def _examples(index: Index, digits: Digits, n: int) -> list[report.Example]:
 # ---- printing
 
 
-def _print(facts: report.Facts, cases: list[report.Case]) -> None:
+def _print_cases(facts: report.Facts, cases: list[report.Case]) -> None:
+    _print(
+        f"the {facts.k} nearest of {facts.n_items:,} digits, for {facts.n_queries} queries",
+        f"evaluated: items beyond {facts.n_landmarks} landmarks, the mean per query\n"
+        "1-NN: the nearest item shows the digit of the query",
+        ("kernel", "brute", "exact", "ratio", "evaluated", "certified", "identical", "1-NN"),
+        [
+            (
+                case.name, f"{1000 * case.brute_seconds:.0f} ms",
+                f"{1000 * case.exact_seconds:.0f} ms", f"{case.ratio:.1f}", f"{case.share:.2%}",
+                f"{case.certified:.0%}", f"{case.identical:.0%}", f"{case.accuracy:.1%}",
+            )
+            for case in cases
+        ],
+    )  # fmt: skip
+
+
+def _print_trials(facts: report.Facts, trials: list[report.Trial]) -> None:
+    _print(
+        "every method under the kernel of the demo",
+        "kernel values: of items and landmarks,\nthe mean per query",
+        ("method", "search", "recall", "kernel values", "certified"),
+        [(trial.name, *trial.cells) for trial in trials],
+    )
+
+
+def _print(
+    title: str, caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     shown = Table(
-        title=f"the {facts.k} nearest of {facts.n_items:,} digits, for {facts.n_queries} queries",
-        caption=f"evaluated: items beyond {facts.n_landmarks} landmarks, the mean per query\n"
-        "1-NN: the nearest item shows the digit of the query",
-        box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False,
-    )  # fmt: skip
-    shown.add_column("kernel", no_wrap=True)
-    for column in _COLUMNS:
+        title=title, caption=caption, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
+    )
+    shown.add_column(head[0], no_wrap=True)
+    for column in head[1:]:
         shown.add_column(column, justify="right")
-    for case in cases:
-        shown.add_row(
-            case.name, f"{1000 * case.brute_seconds:.0f} ms", f"{1000 * case.exact_seconds:.0f} ms",
-            f"{case.ratio:.1f}", f"{case.share:.2%}", f"{case.certified:.0%}",
-            f"{case.identical:.0%}", f"{case.accuracy:.1%}",
-        )  # fmt: skip
+    for row in rows:
+        shown.add_row(*row)
     Console(highlight=False).print(shown)
 
-
-_COLUMNS = "brute", "exact", "ratio", "evaluated", "certified", "identical", "1-NN"
 
 if __name__ == "__main__":
     run(Path(sys.argv[1]) if sys.argv[1:] else None)

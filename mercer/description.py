@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.codes import Sign
-from mercer.embeddings import Embedding
-from mercer.embeddings.theory import low_rank_bound
+from mercer.embeddings import Embedding, FourierDirections, MaxMarginDirections
+from mercer.embeddings.theory import EPSILONS, low_rank_bound
 from mercer.kernels import Kernel
 from mercer.search import Searcher
 from mercer.segments import Segments
@@ -17,7 +17,7 @@ from mercer.segments import Segments
 __all__ = ["describe"]
 
 SHOWN = 8  # eigenvalues listed
-COSINES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99)  # at which the expected collision rate is told
+SIMILARITIES = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)  # at which the expected collision rate is told
 CODES = 10_000  # codes looked at for balance and entropy
 
 
@@ -34,7 +34,7 @@ def describe(
         "segments": len(segments.members),
         "id type": segments.id_type or "not chosen yet",
         **_describe_embedding(embedding),
-        **_describe_code(searcher, segments),
+        **_describe_code(embedding, searcher, segments),
     }
 
 
@@ -54,10 +54,15 @@ def _describe_embedding(embedding: Embedding) -> dict[str, Any]:
     }
     if rank:
         facts["theorem 2"] = asdict(low_rank_bound(spectrum, rank))
+    if hasattr(embedding, "floors_"):
+        facts["data-dependent bound"] = {
+            f"epsilon {epsilon}": float(floor)
+            for epsilon, floor in zip(EPSILONS, embedding.floors_, strict=True)
+        }
     return facts
 
 
-def _describe_code(searcher: Searcher, segments: Segments) -> dict[str, Any]:
+def _describe_code(embedding: Embedding, searcher: Searcher, segments: Segments) -> dict[str, Any]:
     """Return balance and entropy of the bits of a sample of codes, and the collision curve."""
     code = getattr(searcher, "code", None)
     codes = [getattr(segment.searcher, "codes_", None) for segment in segments.members]
@@ -73,10 +78,20 @@ def _describe_code(searcher: Searcher, segments: Segments) -> dict[str, Any]:
         "share of ones": {"least": float(shares.min()), "mean": float(shares.mean()),
                           "largest": float(shares.max())},
         "entropy a bit": {"least": float(entropy.min()), "mean": float(entropy.mean())},
-        "expected share of equal bits": {
-            f"cosine {cosine}": float(1 - np.arccos(cosine) / np.pi) for cosine in COSINES
-        },
+        **_describe_collisions(embedding),
     }  # fmt: skip
+
+
+def _describe_collisions(embedding: Embedding) -> dict[str, Any]:
+    """Return the share of equal bits that theory expects, where there is a theory."""
+    if isinstance(embedding, MaxMarginDirections):
+        return {}
+    if isinstance(embedding, FourierDirections):
+        name, shares = "similarity", embedding.agreement(SIMILARITIES)
+    else:  # of projections, centred where the embedding centres them
+        name, shares = "cosine", 1 - np.arccos(SIMILARITIES) / np.pi
+    curve = {f"{name} {s}": float(share) for s, share in zip(SIMILARITIES, shares, strict=True)}
+    return {"expected share of equal bits": curve}
 
 
 def _entropy(shares: np.ndarray[Any, np.dtype[np.float64]]) -> Any:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
-from mercer import answer, calibration, kernels, parallel, store
+from mercer import answer, calibration, kernels, store
 from mercer.arrays import Array
 from mercer.building import Builder
 from mercer.description import describe
@@ -15,7 +15,7 @@ from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError, NotFittedError
 from mercer.kernels import Kernel
 from mercer.matches import Matches
-from mercer.params import Params, check_count, check_number
+from mercer.params import Params, check_number
 from mercer.search import Searcher
 from mercer.search.rerank import Part, Ranking
 from mercer.segments import Segments
@@ -134,8 +134,9 @@ class Index(Params):
     # ---- searching
 
     def search(
-        self, Q: Any, k: int = 10, *, candidates: int | None = None, where: Any = None,
-        relaxed: bool = False, n_jobs: int | None = None, show_progress: bool | None = None,
+        self, Q: Any, k: int = 10, *, candidates: int | None = None, effort: int | None = None,
+        where: Any = None, relaxed: bool = False, n_jobs: int | None = None,
+        show_progress: bool | None = None,
     ) -> Matches:  # fmt: skip
         """Find the k most similar items of every query.
 
@@ -149,6 +150,9 @@ class Index(Params):
             At most this many kernel values per query beyond the landmarks. By default as many
             as a proof needs; where the method knows no proof, ten times k and at least 100.
             `exact` tells for which queries they were enough.
+        effort : int, optional
+            How hard to look for candidates: the `n_probe` of `inverted` or the `ef` of `graph`,
+            for this search. By default that of `index.searcher`.
         where : array_like, optional
             Which items may be found: their ids, or a mask over `ids`.
         relaxed : bool
@@ -164,10 +168,9 @@ class Index(Params):
         Matches
             Best first; among equal scores the item added first comes first.
         """
-        check_count("Index.search", "k", k)
-        if candidates is not None:
-            check_count("Index.search", "candidates", candidates)
-        share = self._relaxation(relaxed, candidates, where)
+        effort = answer.checked_effort(self.searcher, k, candidates, effort)
+        limited = candidates is not None or where is not None
+        share = calibration.usable(self.relaxation_, limited) if relaxed else 1.0
         self._require_fitted("search")
         parts = self.segments_.parts(where, "Index.search")
         kept = max(1, min(k, sum(part.n_allowed for part in parts)))
@@ -176,7 +179,7 @@ class Index(Params):
             if candidates is None and self._bounded:
                 ranking.search_all(share)
             else:
-                ranking.search_some(candidates)
+                ranking.search_some(candidates, effort)
             return answer.best(ranking, k, self.segments_, self.embedding.n_landmarks_)
 
         tasks = self._rankings(Q, parts, kept, "Index.search", n_jobs)
@@ -271,6 +274,31 @@ class Index(Params):
 
     # ---- looking
 
+    def encode(self, X: Any, *, n_jobs: int | None = None) -> Array:
+        """Return the codes of items, by methods that have codes.
+
+        Parameters
+        ----------
+        X : items
+            As those given to `fit`; they are not added.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+
+        Returns
+        -------
+        ndarray of uint8, shape (len(X), n_bytes)
+            Bits are packed as ``numpy.packbits`` does.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> mercer.klsh("chi2", n_bits=20).fit(X).encode(X).shape
+        (3, 3)
+        """
+        self._require_fitted("encode")
+        return self._builder.encode(X, n_jobs)
+
     def __len__(self) -> int:
         return len(self.segments_)
 
@@ -359,39 +387,12 @@ class Index(Params):
         self, function: Callable[[Ranking], Any], tasks: list[Ranking], n_jobs: int | None,
         show_progress: bool | None,
     ) -> list[Any]:  # fmt: skip
-        found = parallel.run(
-            function, [(ranking,) for ranking in tasks],
-            n_jobs=n_jobs if self.kernel._threads else 1, label="searching", show=show_progress,
-        )  # fmt: skip
-        disproofs = [ranking.disproof for ranking in tasks if ranking.disproof]
-        if disproofs:
-            self.disproof_ = self.disproof_ or disproofs[0]
-            warnings.warn(f"{disproofs[0]}. {_DISPROVED}", CertificateWarning, stacklevel=3)
+        threads = n_jobs if self.kernel._threads else 1
+        found, disproof = answer.run(function, tasks, threads, show_progress)
+        if disproof:
+            self.disproof_ = self.disproof_ or disproof
+            warnings.warn(f"{disproof}. {answer.DISPROVED}", CertificateWarning, stacklevel=3)
         return found
-
-    # ---- relaxing
 
     def _forget_calibration(self) -> None:
         self.relaxation_ = self.probability_ = None
-
-    def _relaxation(self, relaxed: bool, candidates: int | None, where: Any) -> float:
-        if not relaxed:
-            return 1.0
-        if self.relaxation_ is None:
-            raise NotFittedError(
-                "Index.search: relaxed bounds are not calibrated for the items of now. Call "
-                "index.calibrate(Q, probability=0.95) with queries like those to come."
-            )
-        if candidates is not None or where is not None:
-            raise InputError(
-                "Index.search: the calibrated probability holds for all items and as many "
-                "candidates as it takes. Leave out `candidates` and `where`, or `relaxed`."
-            )
-        return self.relaxation_
-
-
-_DISPROVED = (
-    "No answer of this index is certified any more: its kernel is not positive semi-definite, "
-    "not the same at every call, or less precise than it declares. Check it with "
-    "mercer.testing.check_kernel."
-)

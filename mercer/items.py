@@ -131,7 +131,7 @@ def form(X: Any) -> tuple[str, int] | None:
     ('dense', 128)
     """
     if isinstance(X, Ragged):  # empty sets alone have no width, and go with any
-        return ("sets", X.values.shape[1]) if X.values.shape[1] else None
+        return ("sets", int(X.values.shape[1])) if X.values.shape[1] else None
     if not hasattr(X, "shape") or len(X.shape) != 2:
         return None
     return "sparse" if is_sparse(X) else "dense", int(X.shape[1])
@@ -323,9 +323,34 @@ def _pack_sparse(C: Any, place: _Place) -> npt.NDArray[np.uint8]:
 
 def _sets(X: Any, place: _Place) -> Ragged:
     sets = X if isinstance(X, Ragged) else Ragged.from_list(X)
-    if sets.values.dtype == np.uint8 or sets.values.dtype == np.float32:
-        return sets
-    return Ragged(sets.values.astype(np.float32), sets.offsets, sets.positions)
+    if sets.values.dtype.kind not in "biuf":
+        raise place.error(f"the vectors are of type {sets.values.dtype}. Pass numbers.")
+    places = None if sets.positions is None else _places(sets, place)
+    with np.errstate(over="ignore"):  # values too large for float32 are reported as infinity
+        values = sets.values.astype(
+            sets.values.dtype if sets.values.dtype == np.uint8 else np.float32, copy=False
+        )
+    return Ragged(np.ascontiguousarray(values), sets.offsets, places)
+
+
+def _places(sets: Ragged, place: _Place) -> Array:
+    """Return the positions of vectors as float32, or raise InputError."""
+    given = np.asarray(sets.positions)
+    if given.ndim != 2 or given.dtype.kind not in "biuf":
+        raise place.error(
+            f"positions have shape {given.shape} and type {given.dtype}. Pass numbers, one row "
+            "per vector: (n_vectors, n_coordinates)."
+        )
+    with np.errstate(over="ignore"):
+        places = np.ascontiguousarray(given, dtype=np.float32)
+    bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
+    if len(bad):
+        row = place.first_row + int(np.searchsorted(sets.offsets, bad[0], "right")) - 1
+        raise place.error(
+            f"{len(bad)} of {len(places)} positions contain NaN or infinity (first: row {row}). "
+            "Leave these vectors out."
+        )
+    return places
 
 
 _CHECKS = {"vectors": _vectors, "bits": _bits, "sets": _sets}

@@ -10,7 +10,7 @@ from html import escape
 from mercer import pictures
 from mercer.arrays import Array
 
-__all__ = ["Case", "Example", "Facts", "page"]
+__all__ = ["Case", "Example", "Facts", "Trial", "page"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,25 @@ class Case:
     def ratio(self) -> float:
         """How many times as fast as brute force."""
         return self.brute_seconds / self.exact_seconds
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One method under one kernel; seconds are for all queries."""
+
+    name: str
+    seconds: float
+    recall: float  # of the true matches
+    evaluations: float  # mean per query, landmarks included
+    certified: float  # share of the queries
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """What a table shows of it, beside its name."""
+        return (
+            f"{1000 * self.seconds:.0f} ms", f"{self.recall:.1%}", f"{self.evaluations:,.0f}",
+            f"{self.certified:.0%}",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,7 +106,10 @@ class Example:
         return float(below[0]) if len(below) else None
 
 
-def page(facts: Facts, cases: Sequence[Case], examples: Sequence[Example], code: str) -> str:
+def page(
+    facts: Facts, cases: Sequence[Case], trials: Sequence[Trial], examples: Sequence[Example],
+    code: str,
+) -> str:  # fmt: skip
     """Return the whole report as HTML.
 
     Parameters
@@ -96,6 +118,8 @@ def page(facts: Facts, cases: Sequence[Case], examples: Sequence[Example], code:
         What was searched.
     cases : sequence of Case
         The kernels that were compared.
+    trials : sequence of Trial
+        The methods that were tried.
     examples : sequence of Example
         Queries to show.
     code : str
@@ -106,6 +130,7 @@ def page(facts: Facts, cases: Sequence[Case], examples: Sequence[Example], code:
         _certificate(facts),
         _table(facts, cases),
         _charts(facts, cases),
+        _methods(trials),
         _examples(facts, examples, code),
     ]
     return _PAGE.replace("{{style}}", _STYLE).replace("{{body}}", "\n".join(sections))
@@ -144,23 +169,43 @@ def _table(facts: Facts, cases: Sequence[Case]) -> str:
         "kernel", "brute force", "exact search", "speed-up", "evaluated", "share of items",
         "certified", "identical", "same digit",
     )  # fmt: skip
-    cells = "".join(f'<th scope="col">{escape(word)}</th>' for word in head)
-    rows = "\n".join(_row(case) for case in cases)
     slower = [case.name for case in cases if case.ratio < 1]
     return f"""<section>
 <h2>Brute force against exact search</h2>
-<div class="wide"><table>
-<thead><tr>{cells}</tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table></div>
+{_grid(head, [_row(case) for case in cases])}
 <p class="note">Times are for all {facts.n_queries:,} queries on this machine, medians after a
 first call that may compile; building an index took {_build_times(cases)}. Evaluated: kernel
 values of items, the mean per query, beyond the {facts.n_landmarks:,} landmarks that every query
 is compared with. Identical: the scores agree with brute force within rounding. Same digit: the
 most similar item has the query’s label.{_where_slower(slower)}</p>
 </section>"""
+
+
+def _grid(head: Sequence[str], rows: Sequence[str]) -> str:
+    cells = "".join(f'<th scope="col">{escape(word)}</th>' for word in head)
+    body = "\n".join(rows)
+    return f"""<div class="wide"><table>
+<thead><tr>{cells}</tr></thead>
+<tbody>
+{body}
+</tbody>
+</table></div>"""
+
+
+def _methods(trials: Sequence[Trial]) -> str:
+    rows = [_cells(f"<code>mercer.{escape(trial.name)}</code>", trial.cells) for trial in trials]
+    return f"""<section>
+<h2>Every method, one kernel</h2>
+{_grid(("method", "search", "recall", "kernel values", "certified"), rows)}
+<p class="note">The kernel is the one written below. Methods that keep codes compare those first and
+show the kernel 100 items of each query; recall is the share of the true matches among their
+answers. Kernel values are those of items and landmarks, the mean per query.</p>
+</section>"""
+
+
+def _cells(name: str, texts: Sequence[str]) -> str:
+    cells = "".join(f"<td>{text}</td>" for text in texts)
+    return f'<tr><th scope="row">{name}</th>{cells}</tr>'
 
 
 def _build_times(cases: Sequence[Case]) -> str:
@@ -184,9 +229,7 @@ def _row(case: Case) -> str:
         f"{case.ratio:.1f} ×", f"{case.evaluations:,.0f}", f"{case.share:.2%}",
         f"{case.certified:.0%}", f"{case.identical:.0%}", f"{case.accuracy:.1%}",
     )  # fmt: skip
-    cells = "".join(f"<td>{text}</td>" for text in numbers)
-    name = f"{escape(case.name)}<br><code>{escape(case.code)}</code>"
-    return f'<tr><th scope="row">{name}</th>{cells}</tr>'
+    return _cells(f"{escape(case.name)}<br><code>{escape(case.code)}</code>", numbers)
 
 
 def _charts(facts: Facts, cases: Sequence[Case]) -> str:

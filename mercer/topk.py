@@ -15,7 +15,7 @@ from mercer.arrays import Ids
 from mercer.jit import cached_njit
 from mercer.machine import borrow, reaching, trailing_zeros
 
-__all__ = ["empty", "merge", "offer", "ordered", "update"]
+__all__ = ["empty", "insert", "merge", "offer", "ordered", "update"]
 
 STRIDE = 64  # scores compared with the worst one kept at a time
 
@@ -56,6 +56,32 @@ def offer(ids, scores, new_ids, new_scores):  # type: ignore[no-untyped-def]
         for place in range(new_ids.shape[1]):
             if new_ids[query, place] >= 0:
                 _offer(best_ids, best_scores, new_ids[query, place], new_scores[query, place])
+
+
+@cached_njit(nogil=True)
+def insert(ids, scores, rows, new_scores, first_row):  # type: ignore[no-untyped-def]
+    """Insert rows ``first_row + rows`` where they belong in lists with the best first, in place.
+
+    Faster than `offer` where candidates come with the best first, nearly. Rows of -1 are skipped.
+    Return, for each query, how many are not.
+    """
+    n_offered = np.zeros(rows.shape[0], np.int64)
+    for query in range(rows.shape[0]):
+        best_ids, best_scores = borrow(ids, query), borrow(scores, query)
+        last = len(best_ids) - 1
+        for column in range(rows.shape[1]):
+            if rows[query, column] < 0:
+                continue
+            n_offered[query] += 1
+            row, score = first_row + rows[query, column], new_scores[query, column]
+            if not _is_worse(best_scores, best_ids, last, score, row):
+                continue
+            place = last
+            while place > 0 and _is_worse(best_scores, best_ids, place - 1, score, row):
+                best_ids[place], best_scores[place] = best_ids[place - 1], best_scores[place - 1]
+                place -= 1
+            best_ids[place], best_scores[place] = row, score
+    return n_offered
 
 
 @cached_njit(nogil=True)

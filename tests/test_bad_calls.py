@@ -57,7 +57,7 @@ BAD_CALLS = {
     "an unknown kind": (lambda: items.check(X, "pictures"), "no items are called 'pictures'. Kinds are: vectors, bits, sets, any."),
     # kernels
     "an unknown name": (lambda: kernels.get("chi_2"), "no kernel is called 'chi_2'. Did you mean 'chi2'?"),
-    "a far name": (lambda: kernels.get("zzz"), "no kernel is called 'zzz'. Names are: chi2, cosine"),
+    "a far name": (lambda: kernels.get("zzz"), "no kernel is called 'zzz'. Names are: chi2, corr, cosine"),
     "a class": (lambda: kernels.get(kernels.RBF), "a kernel is needed, got the class RBF. Call it: RBF()."),
     "a spec with other parameters": (lambda: kernels.from_spec({"name": "rbf", "gama": 1}), "from_spec: the kernel 'rbf' has no parameters gama."),
     "a spec of text": (lambda: kernels.from_spec("rbf"), "from_spec: got 'rbf'. Pass what to_spec returned."),

@@ -1,10 +1,18 @@
-"""The benchmarks that need no data still run."""
+"""The benchmarks that need no data still run, and those of hashing measure what they say."""
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import evaluate
 
 ROOT = Path(__file__).parent.parent
 
@@ -18,3 +26,56 @@ def test_gram_prints_a_ratio_for_every_kernel():
     lines = done.stdout.splitlines()
     assert len(lines) == 14
     assert all(float(line.split()[-1]) > 0 for line in lines[2:])
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Return the modules by name; the root is on the path only meanwhile."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    names = ("codes", "lists")
+    return SimpleNamespace(**{n: importlib.import_module(f"benchmarks.{n}") for n in names})
+
+
+def histograms(n, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(9).dirichlet(np.full(24, 0.4), size=20)
+    return np.stack([rng.dirichlet(30 * centres[i % 20] + 0.05) for i in range(n)])
+
+
+def test_recall_of_codes_is_that_of_the_index(benchmarks, monkeypatch):
+    X, Q = histograms(600), histograms(40, seed=1)
+    index = mercer.klsh("chi2", n_bits=64, n_landmarks=100).fit(X).add(X)
+    monkeypatch.setattr(benchmarks.codes, "DEPTHS", (1, 10, 100))
+    monkeypatch.setattr(benchmarks.codes, "contenders", lambda seed: {("klsh", 64): index})
+    rows = benchmarks.codes.measure(SimpleNamespace(X=X, Q=Q), 1)
+    truth = evaluate.ground_truth("chi2", X, Q, 1)
+    for asymmetric in (False, True):
+        own = mercer.klsh("chi2", n_bits=64, n_landmarks=100, asymmetric=asymmetric)
+        expected = evaluate.recall_at(own.fit(X).add(X), Q, truth, (1, 10, 100))
+        named = benchmarks.codes.ASYMMETRIC if asymmetric else benchmarks.codes.HAMMING
+        assert {row.R: row.recall for row in rows if row.ranking == named} == expected
+
+
+def test_every_code_of_the_papers_is_measured(benchmarks):
+    made = benchmarks.codes.contenders(0)
+    embeddings = {type(index.embedding).__name__ for index in made.values()}
+    assert {"KLSHDirections", "MaxMarginDirections", "FourierDirections", "KernelPCA"} == embeddings
+
+
+def test_lists_meet_more_with_more_neighbours(benchmarks, monkeypatch):
+    module = benchmarks.lists
+    monkeypatch.setattr(module, "EPSILONS", (1.0, 3.0))
+    monkeypatch.setattr(module, "SHORTLIST", 10)
+    monkeypatch.setattr(module, "compare", lambda *calls, rounds: [1.0] * len(calls))
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(800, 16)).astype(np.float32)
+    Zq = Z[:50] + 0.3 * rng.normal(size=(50, 16)).astype(np.float32)
+    truth = evaluate.ground_truth("cosine", Z, Zq, 1)
+    rows = list(module.measure(module.Codes(Z, Zq, truth), 64, 1))
+    assert len(rows) == 1 + 2 * len(module.NEIGHBOURS)
+    assert [row.lists for row in rows[1::5]] == [29, 6]
+    for start in (1, 6):
+        line = rows[start : start + 5]
+        assert [row.share for row in line] == sorted(row.share for row in line)
+        assert [row.recall_all for row in line] == sorted(row.recall_all for row in line)
+        assert line[-1].recall <= rows[0].recall + 0.05

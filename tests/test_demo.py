@@ -87,7 +87,17 @@ def test_page_needs_nothing_else(written, page):
 def test_every_kernel_is_a_row(page):
     for name in demo.compared():
         assert page.words.count(name) == 3  # in the table and in two charts
-    assert page.tags.count("tr") == 1 + len(demo.compared())
+    n_methods = len(demo.tried(demo.two_scales, SMALL))
+    assert page.tags.count("tr") == 2 + len(demo.compared()) + n_methods
+
+
+def test_every_method_is_tried(page):
+    for name in demo.tried(demo.two_scales, SMALL):
+        assert f"mercer.{name}" in page.words
+    found = re.findall(r"mercer\.(\w+) \d+ ms ([\d.]+)% [\d,]+ (\d+)%", page.text)
+    recalls = {name: (float(recall), int(certified)) for name, recall, certified in found}
+    assert recalls.pop("exact") == (100, 100)
+    assert min(recall for recall, _ in recalls.values()) > 80
 
 
 def test_all_answers_are_certified_and_identical(written):

@@ -62,6 +62,8 @@ def test_bits_differ_as_often_as_the_formula_says(cls, power, gamma, scale):
     assert expected.max() <= 4 / np.pi**2
     assert (np.diff(expected) >= 0).all()
     require_rates(fitted.transform(X), [(0, j) for j in range(1, 7)], expected)
+    told = fitted.agreement(cls(gamma)(X, dtype=np.float64)[0, 1:])
+    np.testing.assert_allclose(told, 1 - expected, atol=3e-4)
 
 
 def test_formula_agrees_with_one_wave_integrated():

@@ -14,7 +14,8 @@ from mercer.search import BoundScan
 from mercer.testing import check_index
 
 NAMES = ["chi2-float32", "rbf-sparse", "cosine-uint8", "tanimoto-bool", "minmax-float32", "deep",
-         "strings", "sets", "gram", "precomputed", "my_chi2", "jensen_shannon-float32"]  # fmt: skip
+         "strings", "sets", "gram", "precomputed", "my_chi2", "jensen_shannon-float32",
+         "sum_match-float32"]  # fmt: skip
 CHOSEN = [animal for animal in ANIMALS if animal.name in NAMES]
 CHI2 = kernels.Chi2()
 

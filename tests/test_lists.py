@@ -369,3 +369,11 @@ def test_lists_from_a_damaged_file_are_refused(part):
         setattr(built, name, stored)
     with pytest.raises(StoreError, match="not there: their file is damaged"):
         built.candidates(Z[:2], 3)
+
+
+@pytest.mark.parametrize("n", [1, 5, 700])
+@pytest.mark.parametrize("params", [{"epsilon": 1.5}, {"n_lists": 3}])
+def test_memory_is_told_before_it_is_taken(n, params):
+    built = SortedLists(Sign(None), **params).build(projections(n, 40))
+    taken = built.lists_.nbytes + built.directories_.nbytes
+    assert SortedLists(Sign(None), **params).memory(n, 40) == taken

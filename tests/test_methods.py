@@ -21,10 +21,18 @@ METHODS = {
     "rmmh": lambda kernel: mercer.rmmh(kernel, **FEW),
     "fourier": lambda kernel: mercer.fourier(kernel, **FEW),
 }
+BITS = list(METHODS)  # methods that keep bits
+METHODS |= {
+    "kpca_pq": lambda kernel: mercer.kpca_pq(kernel, n_bytes=5, n_landmarks=40, n_components=16),
+    "inverted": lambda kernel: mercer.inverted(kernel),
+    "inverted, lists": lambda kernel: mercer.inverted(kernel, n_lists=6, n_probe=2, n_bytes=3),
+    "graph": lambda kernel: mercer.graph(kernel),
+}
 KERNELS = {animal.name: animal for animal in ANIMALS}
 SOME = [
     *("chi2-float32", "chi2-uint8", "intersection-sparse", "tanimoto-bool", "linear-float32"),
     *("sum", "my_chi2", "strings", "sets", "gram", "precomputed", "tversky-asymmetric"),
+    *("sum_match-float32", "max_sim-uint8", "corr-float32"),
 ]
 
 
@@ -39,7 +47,9 @@ def test_every_method_takes_every_kind_of_item(method, name):
     assert everything.exact.all()
     few = index.search(animal.X, 1, candidates=20)
     assert (few.evaluations == 20).all()
-    assert not few.exact.any()
+    proven = few.exact  # where an item is as similar as any can be
+    assert (few.scores[proven] >= truth.scores[proven, :1] - truth.tolerance[proven, None]).all()
+    assert animal.kernel.psd or not proven.any()
     assert evaluate.recall(few, truth, 1) > 0.4  # chance: 20 of 70
 
 
@@ -58,7 +68,8 @@ def test_lsh():
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["chi2-float32", "tanimoto-packed", "intersection-sparse", "deep"])
+@pytest.mark.parametrize("name", ["chi2-float32", "tanimoto-packed", "intersection-sparse", "deep",
+                                  "corr-float32", "chi2-sets"])  # fmt: skip
 def test_saved_indexes_answer_alike(method, name, tmp_path):
     animal = KERNELS[name]
     index = METHODS[method](animal.kernel).fit(animal.X).add(animal.X[:50]).add(animal.X[50:])
@@ -108,7 +119,43 @@ def test_info_tells_about_spectrum_and_bits():
     assert 0.3 < told["share of ones"]["least"] <= told["share of ones"]["largest"] < 0.7
     assert told["expected share of equal bits"]["cosine 0.5"] == pytest.approx(2 / 3)
     assert told["theorem 2"]["vacuous"] is True
+    floors = list(told["data-dependent bound"].values())
+    assert floors == sorted(floors, reverse=True)  # a worse search promises less
+    assert -1 <= floors[2] <= floors[0] <= 1
     assert told["leading eigenvalues"] == sorted(told["leading eigenvalues"], reverse=True)
+
+
+def test_info_tells_the_collisions_of_waves():
+    waves = mercer.fourier("rbf", n_bits=32).fit(VECTORS).add(VECTORS)
+    curve = waves.info()["expected share of equal bits"]
+    assert list(curve.values()) == sorted(curve.values())
+    assert min(curve.values()) > 1 - 4 / np.pi**2
+    machines = mercer.rmmh("rbf", n_bits=32).fit(VECTORS).add(VECTORS)
+    assert "expected share of equal bits" not in machines.info()  # no theory tells it
+
+
+@pytest.mark.parametrize("method", BITS)
+def test_codes_are_those_that_are_searched(method):
+    index = METHODS[method]("chi2").fit(HISTOGRAMS).add(HISTOGRAMS)
+    codes = index.encode(HISTOGRAMS)
+    assert (codes.dtype, len(codes)) == (np.uint8, 70)
+    np.testing.assert_array_equal(codes, index.segments_.members[0].searcher.codes_)
+
+
+@pytest.mark.parametrize("method, n_bytes", [("kpca_pq", 5), ("inverted, lists", 3)])
+def test_product_codes_are_those_that_are_searched(method, n_bytes):
+    index = METHODS[method]("chi2").fit(HISTOGRAMS).add(HISTOGRAMS)
+    codes, searcher = index.encode(HISTOGRAMS), index.segments_.members[0].searcher
+    assert codes.shape == (70, n_bytes)
+    rows = getattr(searcher, "rows_", np.arange(70))
+    np.testing.assert_array_equal(codes[rows], searcher.codes_)
+
+
+def test_codes_need_a_method_that_has_them():
+    with pytest.raises(mercer.NotFittedError, match=r"Index\.encode: not fitted"):
+        mercer.klsh("chi2").encode(HISTOGRAMS)
+    with pytest.raises(mercer.InputError, match="keeps no codes"):
+        mercer.exact("chi2").fit(HISTOGRAMS).encode(HISTOGRAMS)
 
 
 def test_kernels_that_are_not_definite_are_hashed():

@@ -23,6 +23,7 @@ PYRAMIDS = {
     animal.name: animal.kernel
     for animal in ANIMALS
     if isinstance(getattr(animal.kernel, "kernel", animal.kernel), kernels.Pyramid)
+    and animal.X is SETS
     and animal.kernel.psd
 }
 MANY = 8192  # functions: means over them are off by about 1/90 of a standard deviation

@@ -29,8 +29,10 @@ def ranked(kernel, X, Q, k, n_components=16, parts=1, ceiling=None):
              BoundScan().build(pca.transform(P.take(rows))), int(rows[0]))
         for rows in cuts
     ]  # fmt: skip
-    queries = Queries(Pq, kernel.diag(Pq, dtype=np.float64), pca.transform(Pq))
-    return Ranking(kernel, queries, found, k, pca.rounding_, ceiling), pca
+    tolerances = {part.first: kernel.tolerance(Pq, part.items) for part in found}
+    ranking = Ranking(kernel, Queries(Pq, pca), found, k, tolerances)
+    ranking.ceiling = ceiling
+    return ranking, pca
 
 
 @pytest.mark.parametrize("kernel", [CHI2, kernels.RBF(gamma=4.0)], ids=repr)
@@ -99,10 +101,11 @@ def test_some_candidates_are_proven_only_where_they_suffice(n, parts):
 
 def test_one_query_at_a_time_is_not_proven_by_accident():
     """Candidates cut off by rounding would look as if there were no others."""
-    ranking, pca = ranked(CHI2, HISTOGRAMS[:400], Q, 1)
+    ranking, _ = ranked(CHI2, HISTOGRAMS[:400], Q, 1)
     K = CHI2(Q, HISTOGRAMS[:400], dtype=np.float64)
     for query in range(len(Q)):
-        one = Ranking(CHI2, ranking.queries[query : query + 1], ranking.parts, 1, pca.rounding_)
+        alone = ranking.queries[query : query + 1]
+        one = Ranking(CHI2, alone, ranking.parts, 1, ranking.tolerances)
         one.search_some(2)
         best = one.settle()[1][0, 0]
         assert not one.proven[0] or best >= K[query].max() - 1e-6
@@ -120,7 +123,7 @@ def test_all_above_a_score(score):
 
 def test_nothing_to_search():
     ranking = ranked(CHI2, HISTOGRAMS[:50], Q, 2)[0]
-    empty = Ranking(CHI2, ranking.queries, [], 1)
+    empty = Ranking(CHI2, ranking.queries, [], 1, {})
     empty.search_all()
     empty.search_some(5)
     assert [len(rows) for rows, _ in empty.search_above(0.1)] == [0] * 60

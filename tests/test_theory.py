@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.embeddings.theory import low_rank_bound, similarity_floor
+from mercer.embeddings.theory import low_rank_bound, sampled_floors, similarity_floor
 from mercer.errors import InputError
 
 
@@ -61,3 +61,25 @@ def test_floor_holds_for_projections():
     floor = similarity_floor(norms, norms[worse], cosines.max(axis=1), epsilon)
     true = np.einsum("ij,ij->i", vectors, vectors[worse])
     assert (true >= floor - 1e-12).all()
+
+
+def test_sampled_floors_are_medians_of_the_formula():
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(60, 12)) * np.linspace(2, 0.2, 12)
+    Z, own = vectors[:, :5], np.einsum("ij,ij->i", vectors, vectors)
+    floors = []
+    for q in range(60):
+        cosines = Z @ Z[q] / np.linalg.norm(Z, axis=1) / np.linalg.norm(Z[q])
+        cosines[q] = -2
+        y = int(cosines.argmax())
+        N = np.linalg.norm(Z[[q, y]], axis=1) / np.sqrt(own[[q, y]])
+        lost = np.sqrt((1 - N**2).prod())
+        true = vectors[q] @ vectors[y] / np.sqrt(own[q] * own[y])
+        floors.append([N.prod() * ((1 + e) * cosines[y] - e) - lost for e in (0, 0.5, 1)])
+        assert true >= floors[-1][0] - 1e-12
+    np.testing.assert_allclose(sampled_floors(Z, own), np.median(floors, axis=0))
+
+
+def test_nothing_is_promised_without_neighbours():
+    assert (sampled_floors(np.zeros((3, 2)), np.ones(3)) == -1).all()
+    assert (sampled_floors(np.ones((3, 2)), np.array([2.0, 0, 0])) == -1).all()

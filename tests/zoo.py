@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 import mercer
-from mercer import kernels
+from mercer import kernels, learn
 
 rng = np.random.default_rng(7)
 VECTORS = rng.normal(size=(70, 24)).astype(np.float32)
@@ -23,6 +24,23 @@ WORDS = ["".join(rng.choice(list("abcd"), size=rng.integers(1, 9))) for _ in ran
 SETS = mercer.Ragged.from_list([rng.random((int(rng.integers(1, 6)), 3)) for _ in range(70)])
 PLACES = rng.integers(0, 9, (len(SETS.values), 2))  # with ties
 SETS = mercer.Ragged(SETS.values, SETS.offsets, PLACES)
+
+
+def placed_sets(n=70, seed=8):
+    """Return sets of up to 6 vectors with positions; one of them is empty."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 7, n)
+    sizes[4] = 0
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return mercer.Ragged(
+        rng.random((offsets[-1], 5), np.float32), offsets, 250 * rng.random((offsets[-1], 2))
+    )
+
+
+PLACED = placed_sets()
+PLACED_BYTES = mercer.Ragged(
+    (255 * PLACED.values).astype(np.uint8), PLACED.offsets, PLACED.positions
+)
 
 
 @mercer.kernel(psd=True, nonnegative=True)
@@ -57,6 +75,15 @@ def cubes(X, Y):
     return (np.asarray(X, np.float64) @ np.asarray(Y, np.float64).T) ** 3
 
 
+def learned(kernel, X):
+    """Return a kernel with a metric learned from a few pairs, in the span of 20 items."""
+    metric = learn.ITML(kernel, n_basis=20, upper=0.5, lower=2.0)
+    pairs = learn.from_pairs([(0, 1), (10, 12), (30, 31)], [(2, 4), (6, 7), (40, 50)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.LearningWarning)
+        return metric.fit(X, pairs).kernel_
+
+
 @dataclass(frozen=True)
 class Animal:
     name: str
@@ -68,7 +95,10 @@ def _animals() -> list[Animal]:
     found = []
     for name, cls in kernels.NAMES.items():
         if cls.input == "sets":
-            continue  # their parameters depend on the data: see below
+            for kind, X in (("float32", PLACED), ("uint8", PLACED_BYTES)):
+                suited = cls.for_data(X) if hasattr(cls, "for_data") else cls()
+                found += [Animal(f"{name}-{kind}", suited, X)]
+            continue
         kernel = kernels.get(name)
         if kernel.input == "bits":
             found += [Animal(f"{name}-bool", kernel, BITS)]
@@ -99,8 +129,18 @@ def _animals() -> list[Animal]:
         Animal("string-distance", kernels.from_distance(letter_difference, 0.5, True), WORDS),
         Animal("string-sum", kernels.from_function(shared_letters, psd=True).normalized()
                + kernels.from_distance(letter_difference, 0.5, psd=True), WORDS),
+        Animal("chi2-sets", kernels.SumMatch(chi2).normalized(), PLACED_BYTES),
         Animal("sets", kernels.from_function(mean_match, psd=True), SETS),
         Animal("gram", kernels.from_gram(cubes, psd=True), VECTORS),
+        Animal("mahalanobis", learned(None, VECTORS), VECTORS),
+        Animal("mahalanobis-uint8", kernels.Mahalanobis(np.diag(np.arange(40.0))), COUNTS),
+        Animal("mahalanobis-sparse", kernels.Mahalanobis(np.diag(np.arange(40.0))), SPARSE),
+        Animal("radial", kernels.Intersection().radial(2.0), HISTOGRAMS),
+        Animal("learned", learned(kernels.Chi2(), HISTOGRAMS), HISTOGRAMS),
+        Animal("learned-radial", learned("linear", VECTORS).radial(0.1), VECTORS),
+        Animal("learned-sparse", learned("cosine", SPARSE).normalized(), SPARSE),
+        Animal("learned-sets", learned(kernels.from_function(mean_match, psd=True), SETS), SETS),
+        Animal("learned-indefinite", learned(kernels.Tversky(0.9, 0.1), BITS), BITS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
     ]  # fmt: skip
     return found + _pyramids()

@@ -23,6 +23,7 @@ __all__ = [
     "read_allowed",
     "read_given_ids",
     "require_free",
+    "require_names",
     "require_one_reader",
     "require_writable",
 ]
@@ -31,22 +32,40 @@ __all__ = [
 WORDS = {"true": True, "false": False, "none": None}
 
 
-def make_kernel(name: str, params: list[str]) -> Kernel:
-    """Return the kernel of this name, with parameters written as name=value."""
-    return kernels.get(name).set_params(**dict(map(_param, params)))
+def require_names(kernel: str, method: str) -> None:
+    """Refuse, before the work, names that nothing has."""
+    if kernel.lower() not in kernels.NAMES:
+        kernels.get(kernel)
+    if method not in methods.__all__:
+        raise InputError(f"--method {method}: methods are {', '.join(methods.__all__)}.")
 
 
-def _param(text: str) -> tuple[str, float]:
+def make_kernel(name: str, params: list[str], X: Any, seed: int) -> Kernel:
+    """Return the kernel of this name, with parameters written as name=value.
+
+    Kernels of sets are those that suit the items, as their `for_data` chooses them.
+    """
+    cls = kernels.NAMES.get(name.lower())
+    suits: Any = getattr(cls, "for_data", None) if cls and cls.input == "sets" else None
+    kernel: Kernel = suits(X, seed=seed) if suits else kernels.get(name)
+    return kernel.set_params(**dict(_param(kernel, text) for text in params))
+
+
+def _param(kernel: Kernel, text: str) -> tuple[str, Any]:
+    """Return name and value of a kernel's parameter: a number, or a word where one may stand."""
     name, value = _pair(text)
     if isinstance(value, (int, float)):
+        return name, value
+    if value and isinstance(getattr(kernel, name, None), Kernel):
+        return name, kernels.get(value)
+    known = inspect.signature(type(kernel)).parameters
+    if value and name in known and "str" in str(known[name].annotation):
         return name, value
     raise InputError(f"--param {text}: a name and a number are required, such as gamma=0.5.")
 
 
 def make_index(method: str, kernel: Kernel, settings: list[str], seed: int) -> Index:
     """Return an empty index by the name of its method, with settings written as name=value."""
-    if method not in methods.__all__:
-        raise InputError(f"--method {method}: methods are {', '.join(methods.__all__)}.")
     make = getattr(methods, method)
     known = [name for name in inspect.signature(make).parameters if name not in ("kernel", "seed")]
     chosen = dict(map(_pair, settings))
@@ -73,7 +92,9 @@ def choose_ids(read: Items, path: Path | None) -> Array | None:
     if path is None:
         return read.ids
     if read.ids is not None:
-        raise InputError("--ids and --id-column: both give ids. Pass one of them.")
+        raise InputError(
+            "--ids and --id-column, or the names of files: both give ids. Leave one out."
+        )
     return read_ids(path)
 
 

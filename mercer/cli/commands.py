@@ -14,6 +14,7 @@ from mercer import kernels, methods
 from mercer.cli import answers, arguments, comparison
 from mercer.errors import InputError
 from mercer.files import read_items
+from mercer.items import length
 
 __all__ = ["UsageError", "app", "call"]
 
@@ -28,7 +29,10 @@ app = typer.Typer(
     context_settings={"terminal_width": WIDTH, "help_option_names": ["-h", "--help"]},
 )
 
-FORMATS = ".npy .npz .fvecs .ivecs .bvecs .fbin .u8bin .i8bin .csv .tsv, or - (.csv or .npy)"
+FORMATS = (
+    ".npy .npz .fvecs .ivecs .bvecs .fbin .u8bin .i8bin .csv .tsv, a folder of .npy (sets), "
+    "or - (.csv or .npy)"
+)
 
 IndexPath = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
 ItemsPath = Annotated[Path, typer.Argument(metavar="ITEMS", help=f"A file of items: {FORMATS}.")]
@@ -37,7 +41,7 @@ QueriesPath = Annotated[
 ]
 Key = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The array of an .npz file; else X, or the only one."),
+    typer.Option(metavar="NAME", help="The array of an .npz file; else sets, X, or the only one."),
 ]
 IdColumn = Annotated[
     str | None,
@@ -103,6 +107,7 @@ def root(
     "build photos.npy photos.index --kernel chi2 --l1",
     "build points.fvecs points.index --kernel rbf --param gamma=0.5",
     "build photos.npy photos.index --kernel chi2 --method klsh --set n_bits=128",
+    "build sets.npz my.index --kernel pyramid_match --normalized --method pyramid",
 )
 def build(
     items: ItemsPath,
@@ -114,6 +119,9 @@ def build(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A parameter of the kernel, such as gamma=0.5."),
     ] = None,
+    normalized: Annotated[
+        bool, typer.Option("--normalized", help="Divide the kernel by √(k(x, x) k(y, y)).")
+    ] = False,
     method: Annotated[
         str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(methods.__all__)}.")
     ] = "exact",
@@ -135,14 +143,16 @@ def build(
 ) -> None:
     """Build an index from a file of items and save it.
 
-    With the method exact every answer is proven: no item outside it scores higher.
+    With the method exact every answer is proven: no item outside it scores higher. What a
+    kernel of sets takes from the data is taken from the items.
     """
     arguments.require_free(index, replace)
     arguments.require_one_reader(items, ids)
-    made = arguments.make_index(
-        method, arguments.make_kernel(kernel, param or []), setting or [], seed
-    )
+    arguments.require_names(kernel, method)
     read = read_items(items, key=key, id_column=id_column, l1=l1)
+    suited = arguments.make_kernel(kernel, param or [], read.X, seed)
+    used = suited.normalized() if normalized else suited
+    made = arguments.make_index(method, used, setting or [], seed)
     made.fit(read.X).add(read.X, arguments.choose_ids(read, ids), n_jobs=threads)
     made.save(index)
     print(f"{index}: {len(made)} items, method {method}, kernel {made.kernel!r}")
@@ -293,9 +303,9 @@ def evaluate(
     arguments.require_one_reader(items, queries)
     loaded = mercer.load(index)
     X, Q = (read_items(path, key=key, id_column=id_column, l1=l1).X for path in (items, queries))
-    if X.shape[0] != len(loaded):
+    if length(X) != len(loaded):
         raise InputError(
-            f"{items}: has {X.shape[0]} items but {index} has {len(loaded)}. The items of the "
+            f"{items}: has {length(X)} items but {index} has {len(loaded)}. The items of the "
             "index are required."
         )
     facts = comparison.compare(loaded, X, Q, k, candidates, threads)

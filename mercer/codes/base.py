@@ -19,7 +19,7 @@ class Code(Params):
     Attributes
     ----------
     distance : str
-        How codes are compared: "hamming".
+        How codes are compared: "hamming", or "product" where queries are not rounded.
     """
 
     distance: str = "hamming"

@@ -1,19 +1,28 @@
 """Embeddings: items to vectors whose inner products stand for the kernel."""
 
+from mercer.embeddings.additive import AdditiveMap, FeatureKPCA, SquareRoot
 from mercer.embeddings.base import Embedding
+from mercer.embeddings.euclidean import Euclidean
 from mercer.embeddings.fourier import FourierDirections
 from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
+from mercer.embeddings.metric import LearnedDirections, LearnedMetric
 from mercer.embeddings.pyramid import PyramidDirections
 
 __all__ = [
+    "AdditiveMap",
     "Embedding",
+    "Euclidean",
+    "FeatureKPCA",
     "FourierDirections",
     "Identity",
     "KLSHDirections",
     "KernelPCA",
+    "LearnedDirections",
+    "LearnedMetric",
     "MaxMarginDirections",
     "PyramidDirections",
+    "SquareRoot",
 ]

@@ -44,6 +44,10 @@ class Embedding(Params):
     ) -> npt.NDArray[np.float32]:
         """Return one vector per item, shape (len(X), d), C-contiguous."""
 
+    def query(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[np.float32]:
+        """Return the vectors of queries, which most embeddings do not tell from items."""
+        return self.transform(X, n_jobs=n_jobs, show_progress=False)
+
     @abstractmethod
     def serves(self, kernel: Kernel) -> bool:
         """Whether the vectors stand for this kernel."""

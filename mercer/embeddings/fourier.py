@@ -17,6 +17,7 @@ from mercer.params import check_count, check_number
 
 __all__ = ["FourierDirections"]
 
+TERMS = 1000  # of the sum of `agreement`: what is left out is below 1 / 4000
 FLAT = 1e-10  # a variance of unit vectors below it is mostly rounding
 
 
@@ -56,7 +57,7 @@ class FourierDirections(LandmarkMap):
         How many kernel values an item costs: 0 without kernel PCA.
     weights_ : ndarray of float64
         ω, one wave a column, shape (n_features, n_bits); with kernel PCA, its weights times ω,
-        shape (n_landmarks_, n_bits).
+        shape (p, n_bits) for p landmarks.
     offsets_ : ndarray of float64, shape (n_bits,)
         What is subtracted before the cosine: -b, with kernel PCA also the mean it subtracts.
     shifts_ : ndarray of float64, shape (n_bits,)
@@ -206,6 +207,29 @@ class FourierDirections(LandmarkMap):
         self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int, error: float
     ) -> Matrix:
         return self._waves(Z)
+
+    def agreement(self, similarities: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the expected share of equal bits of items this similar (PROOFS B10).
+
+        Parameters
+        ----------
+        similarities : array_like
+            Values of the normalised kernel, above 0 for `RBF` and `Laplacian`.
+
+        Examples
+        --------
+        >>> from mercer.embeddings import FourierDirections
+        >>> waves = FourierDirections("rbf").fit([[0.0, 1.0], [1.0, 0.0]])
+        >>> waves.agreement([0.1, 1.0]).round(2)
+        array([0.62, 1.  ])
+        """
+        self._require_fitted("weights_")
+        k = np.asarray(similarities, np.float64)[..., None]
+        m = np.arange(1, TERMS + 1)
+        power = m if isinstance(kernels.get(self.kernel), kernels.Laplacian) else m**2
+        sharp = np.exp(k - 1) if self.n_landmarks_ else k
+        lost = (1 - sharp ** (self.scale_ * power)) / (4.0 * m**2 - 1)
+        return np.asarray(1 - 8 / np.pi**2 * lost.sum(axis=-1))
 
     def _waves(self, phases: Matrix) -> Matrix:
         return np.asarray(np.cos(phases) + self.shifts_)

@@ -22,6 +22,8 @@ class Identity(Embedding):
     ----------
     kernel : str or Kernel
         "linear" or "cosine".
+    unit : bool
+        With "cosine": whether vectors are scaled to length 1, so that distances rank alike.
 
     Examples
     --------
@@ -31,8 +33,9 @@ class Identity(Embedding):
            [3., 4.]], dtype=float32)
     """
 
-    def __init__(self, kernel: str | Kernel = "cosine") -> None:
+    def __init__(self, kernel: str | Kernel = "cosine", unit: bool = False) -> None:
         self.kernel = kernel
+        self.unit = unit
         self._validate()
 
     def _validate(self) -> None:
@@ -42,6 +45,8 @@ class Identity(Embedding):
                 f"Identity: the inner product of the vectors themselves does not stand for "
                 f"{kernel!r}. Use Linear or Cosine, or an embedding made for kernels (KernelPCA)."
             )
+        if self.unit and not isinstance(kernel, kernels.Cosine):
+            raise InputError(f"Identity: unit=True changes {kernel!r}. Use it with 'cosine' only.")
 
     def serves(self, kernel: Kernel) -> bool:
         """Whether this is the kernel it was made for."""
@@ -66,4 +71,6 @@ class Identity(Embedding):
                 f"{self.n_features_}. Pass items from the same source."
             )
         dense = rows.toarray() if items.is_sparse(rows) else rows
+        if self.unit:
+            dense = dense * P.parts[1][:, None]
         return np.ascontiguousarray(dense, dtype=np.float32)

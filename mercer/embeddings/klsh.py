@@ -9,6 +9,7 @@ import numpy as np
 from mercer import items, kernels
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.embeddings.subspace import Matrix, Spectrum, centred
+from mercer.embeddings.theory import SAMPLE, sampled_floors
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
 from mercer.params import check_count, check_number
@@ -55,6 +56,9 @@ class KLSHDirections(LandmarkMap):
         Eigenvalues of the (centred) landmark matrix, decreasing.
     rank_ : int
         How many of them are kept.
+    floors_ : ndarray of float64, shape (3,)
+        What a search among the projections is sure to find, for ε = 0, 0.5 and 1: the median over
+        a sample of `mercer.embeddings.theory.similarity_floor`.
 
     Examples
     --------
@@ -126,18 +130,19 @@ class KLSHDirections(LandmarkMap):
         """
         X = X if isinstance(X, Prepared) else items.rows_of(X, "KLSHDirections.fit")
         rng = np.random.default_rng(self.seed)
-        L = self._drawn(X, self.n_landmarks, rng)
+        L = self._landmarks(X, self.n_landmarks, rng)
         K = self.compared(L, L[:], dtype=np.float64)
         K = (K + K.T) / 2
         spectrum = Spectrum.of(K if self.center == "none" else centred(K))
-        draws = self._draws(len(L), rng)
-        self.weights_ = self._weights(spectrum, draws)
+        basis = self._basis(spectrum)
+        self.weights_ = self._weights(basis, self._draws(len(L), rng))
         # E of the projection over the landmarks; the other terms of the centred kernel vanish,
         # because the weights of a direction sum to 0 (PROOFS B6)
         means = K.mean(axis=0) if self.center == "both" else np.zeros(len(L))
         self.offsets_ = means @ self.weights_
         self.landmarks_, self.n_landmarks_ = L, len(L)
         self.spectrum_ = spectrum.values
+        self.floors_ = self._floors(self._drawn(X, SAMPLE, rng), L, K, basis)
         return self
 
     def _draws(self, p: int, rng: np.random.Generator) -> Matrix:
@@ -150,8 +155,8 @@ class KLSHDirections(LandmarkMap):
             chosen[rng.choice(p, size, replace=False), bit] = 1
         return chosen
 
-    def _weights(self, spectrum: Spectrum, draws: Matrix) -> Matrix:
-        """Return K^(-1/2) times the draws, with the pseudo-inverse: H K H is singular."""
+    def _basis(self, spectrum: Spectrum) -> tuple[Matrix, Matrix]:
+        """Return the eigenvectors that are kept, one a column, and the roots of their values."""
         values = spectrum.values
         kept = values > max(THRESHOLD * values[0], np.finfo(np.float64).tiny)
         most = len(values) - (self.center != "none")  # the mean itself is no direction
@@ -159,4 +164,20 @@ class KLSHDirections(LandmarkMap):
         U, roots = spectrum.vectors[:, : self.rank_], np.sqrt(values[: self.rank_])
         if self.center != "none":  # rounding mixes the mean into vectors of small eigenvalues
             U = U - U.mean(axis=0)
+        return U, roots
+
+    def _weights(self, basis: tuple[Matrix, Matrix], draws: Matrix) -> Matrix:
+        """Return K^(-1/2) times the draws, with the pseudo-inverse: H K H is singular."""
+        U, roots = basis
         return np.ascontiguousarray(U @ ((U.T @ draws) / roots[:, None]))
+
+    def _floors(
+        self, sample: Prepared, L: Prepared, K: Matrix, basis: tuple[Matrix, Matrix]
+    ) -> Matrix:
+        """Project a sample on the eigenvectors that are kept, and see what that guarantees."""
+        crossed = self.compared(sample, L, dtype=np.float64)
+        own = self.compared.diag(sample, dtype=np.float64)
+        if self.center != "none":
+            own = own - 2 * crossed.mean(axis=1) + K.mean()  # B18
+            crossed = crossed - K.mean(axis=0)
+        return sampled_floors(crossed @ basis[0] / basis[1], own)

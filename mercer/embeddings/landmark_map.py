@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,6 @@ class LandmarkMap(Embedding):
     offsets_ : ndarray of float64, shape (d,)
         What is subtracted.
     """
-
-    _precision: ClassVar[type[np.floating]] = np.float32  # enough where only signs are kept
 
     kernel: str | Kernel
     landmarks_: Prepared
@@ -69,10 +67,11 @@ class LandmarkMap(Embedding):
         kernel._require_alike(P, self.landmarks_, ("the items", "the landmarks"))
         error = kernel.tolerance(P, self.landmarks_, dtype=np.float64)
         out = np.empty((len(P), self._width), np.float32)
-        weights, offsets = (A.astype(self._precision) for A in (self.weights_, self.offsets_))
+        precision = self._precision
+        weights, offsets = (A.astype(precision) for A in (self.weights_, self.offsets_))
 
         def fill(span: slice) -> None:
-            crossed = np.empty((span.stop - span.start, len(self.landmarks_)), self._precision)
+            crossed = np.empty((span.stop - span.start, len(self.landmarks_)), precision)
             kernel.tile(P[span], self.landmarks_, crossed, (span.start, 0))
             Z = crossed @ weights
             Z -= offsets
@@ -83,6 +82,10 @@ class LandmarkMap(Embedding):
             n_jobs=n_jobs if kernel._threads else 1, label="embedding", show=show_progress,
         )  # fmt: skip
         return out
+
+    @property
+    def _precision(self) -> type[np.floating]:
+        return np.float32  # enough where only signs are kept
 
     @property
     def _width(self) -> int:
@@ -97,6 +100,15 @@ class LandmarkMap(Embedding):
         `crossed` are its kernel values to the landmarks and `error` bounds their rounding.
         """
         return Z
+
+    def _landmarks(self, X: Any, n: int, rng: np.random.Generator) -> Prepared:
+        """Return at most n landmarks: those that the kernel asks for, and random items."""
+        asked = self.compared.anchors
+        if asked is None:
+            return self._drawn(X, n, rng)
+        if len(asked) >= n:
+            return asked[:n]
+        return Prepared.join([asked, self._drawn(X, n - len(asked), rng)])
 
     def _drawn(self, X: Any, n: int, rng: np.random.Generator) -> Prepared:
         """Return at most n of the items, a random choice in the order of the rows."""

@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from mercer.kernels.similarity import unit
 
-__all__ = ["Spectrum", "basis", "centred", "departure", "rotation"]
+__all__ = ["Spectrum", "basis", "centred", "departure", "leading", "rotation"]
 
 Matrix = npt.NDArray[np.float64]
+SHARE = 0.94  # of the energy that is kept by default: beyond, search by distance gains little
+STEP, MOST = 8, 128  # of them: a multiple of the first, and at most the second
 
 
 @dataclass(frozen=True)
@@ -42,17 +44,34 @@ def basis(spectrum: Spectrum, threshold: float) -> Matrix:
     return np.ascontiguousarray(spectrum.vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def rotation(moment: Matrix, n_components: int) -> Matrix:
+def rotation(moment: Matrix, n_components: int | None) -> Matrix:
     """Return the leading eigenvectors of a second moment, with signs that do not depend on LAPACK.
 
-    For items projected on the whole basis they span the best subspace of this dimension.
+    For items projected on the whole basis they span the best subspace of this dimension. With
+    None, it is chosen by `leading`.
     """
     if not moment.size:
         return moment  # landmarks that are all 0 span nothing
-    vectors = Spectrum.of(moment).vectors[:, :n_components]
+    found = Spectrum.of(moment)
+    vectors = found.vectors[:, : n_components or leading(found.values)]
     largest = np.abs(vectors).argmax(axis=0)
     signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
     return np.asarray(vectors * signs)
+
+
+def leading(energies: Matrix, share: float = SHARE) -> int:
+    """Return how many of decreasing energies have this share of their sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings.subspace import leading
+    >>> leading(0.8 ** np.arange(100.0)), leading(np.ones(1000))
+    (16, 128)
+    """
+    sums = np.maximum(energies, 0).cumsum()
+    needed = int(np.searchsorted(sums, share * sums[-1])) + 1
+    return min(-(-needed // STEP) * STEP, MOST, len(energies))
 
 
 def departure(W: Matrix, K: Matrix, error: float) -> float:

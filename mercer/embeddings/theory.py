@@ -9,7 +9,10 @@ import numpy.typing as npt
 
 from mercer.params import check_count, check_number
 
-__all__ = ["LowRankBound", "low_rank_bound", "similarity_floor"]
+__all__ = ["EPSILONS", "LowRankBound", "low_rank_bound", "sampled_floors", "similarity_floor"]
+
+EPSILONS = (0.0, 0.5, 1.0)  # for which the data-dependent bound is kept
+SAMPLE = 256  # items that it is measured on
 
 
 @dataclass(frozen=True)
@@ -101,3 +104,34 @@ def similarity_floor(
     Nq, Ny = np.asarray(query_norm, np.float64), np.asarray(item_norm, np.float64)
     lost = np.sqrt(np.maximum(1 - Nq**2, 0) * np.maximum(1 - Ny**2, 0))
     return np.asarray(Nq * Ny * ((1 + epsilon) * np.asarray(cosine) - epsilon) - lost)
+
+
+def sampled_floors(
+    Z: npt.NDArray[np.float64], own: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the median `similarity_floor` over a sample, for each ε of `EPSILONS`.
+
+    Every item is a query among the others. The kernel is the one that is projected, centred where
+    that is, and divided by √(k(x, x) k(y, y)).
+
+    Parameters
+    ----------
+    Z : ndarray of float64, shape (n, rank)
+        Projections of the items.
+    own : ndarray of float64, shape (n,)
+        k(x, x) of each; items where it is 0 are left out.
+    """
+    squares = np.einsum("ij,ij->i", Z, Z)
+    kept = (own > 0) & (squares > 0)
+    if kept.sum() < 2:
+        return np.full(len(EPSILONS), -1.0)  # nothing is promised
+    lengths = np.sqrt(squares[kept])
+    norms = np.minimum(lengths / np.sqrt(own[kept]), 1)
+    units = Z[kept] / lengths[:, None]
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, -np.inf)
+    nearest = cosines.argmax(axis=1)
+    return np.array([
+        np.median(similarity_floor(norms, norms[nearest], cosines.max(axis=1), epsilon))
+        for epsilon in EPSILONS
+    ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""Items and ids in files: arrays, vectors of other libraries, sparse matrices and tables."""
+"""Items and ids in files: arrays, vectors of other libraries, sparse matrices, tables and sets."""
 
 from mercer.files.read import STANDARD_INPUT, Items, read_ids, read_items
 from mercer.files.text import as_ids

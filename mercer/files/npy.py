@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,7 +14,7 @@ import numpy as np
 from mercer.arrays import Array
 from mercer.errors import InputError
 
-__all__ = ["MAGIC", "read_npy", "read_npz", "read_stream"]
+__all__ = ["MAGIC", "names_of", "read_npy", "read_npz", "read_stream"]
 
 MAGIC = b"\x93NUMPY"
 _DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
@@ -48,8 +50,23 @@ def read_stream(path: Path, stream: IO[bytes]) -> Array:
         raise _damaged(path, reason) from None
 
 
+def names_of(path: Path) -> list[str]:
+    """Return the names of the arrays in an archive."""
+    with _opened(path) as archive:
+        return list(archive.files)
+
+
 def read_npz(path: Path, key: str | None = None) -> Any:
     """Read an array of an archive, or the sparse matrix it contains as CSR."""
+    with _opened(path) as archive:
+        if key is None and set(archive.files) >= _SPARSE:
+            return _sparse(path)
+        return _plain_member(path, archive, _name(path, archive.files, key))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open an archive, and say what is wrong with it."""
     if not zipfile.is_zipfile(path):
         size = path.stat().st_size
         raise InputError(
@@ -58,10 +75,7 @@ def read_npz(path: Path, key: str | None = None) -> Any:
         )
     try:
         with np.load(path, allow_pickle=False) as archive:
-            if key is None and set(archive.files) >= _SPARSE:
-                return _sparse(path)
-            name = _name(path, archive.files, key)
-            return _plain_member(path, archive, name)
+            yield archive
     except _DAMAGE as reason:
         if isinstance(reason, InputError):
             raise

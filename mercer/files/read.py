@@ -6,6 +6,9 @@ extension                        content                                  read a
 .npy                             an array (n, d)                          memory map
 .npz                             the array X, or the only one             array
 .npz                             what scipy.sparse.save_npz wrote         CSR matrix
+.npz                             sets: values (or desc), offsets, and     `Ragged`
+                                 perhaps positions (or xy)
+a folder                         sets: an array (size, d) in each .npy    `Ragged`
 .fvecs .ivecs .bvecs             rows of float32, int32 or uint8, each    memory map
                                  after its length as int32
 .fbin .u8bin .i8bin              two uint32, n and d, then the rows       memory map
@@ -29,7 +32,8 @@ import numpy as np
 from mercer import items
 from mercer.arrays import Array
 from mercer.errors import InputError
-from mercer.files import npy, text, vectors
+from mercer.files import npy, sets, text, vectors
+from mercer.ragged import Ragged
 
 __all__ = ["STANDARD_INPUT", "Items", "read_ids", "read_items"]
 
@@ -52,7 +56,7 @@ class Items(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray or CSR matrix, shape (n, d)
+    X : ndarray or CSR matrix, shape (n, d), or Ragged
         The items.
     ids : ndarray of int64 or str, shape (n,), or None
         What they are called, where the file says it.
@@ -72,11 +76,11 @@ def read_items(
     path : str or Path
         Its extension says what is in it: see the table at the top of this module.
     key : str, optional
-        Which array of an .npz file; by default X, or the only one.
+        Which array of an .npz file; by default sets, X, or the only one.
     id_column : str, optional
         Which column of a table has the ids: its name in the header, or its number from 1.
     l1 : bool
-        Whether to divide every item by its sum.
+        Whether to divide every item by its sum; of sets, every vector.
 
     Examples
     --------
@@ -94,7 +98,8 @@ def read_items(
     """
     path = Path(path)
     found = _read(path, key, id_column)
-    _require_matrix(path, found.X)
+    if not isinstance(found.X, Ragged):
+        _require_matrix(path, found.X)
     return found._replace(X=_as_shares(path, found.X)) if l1 else found
 
 
@@ -134,12 +139,17 @@ def _read(path: Path, key: str | None, id_column: str | None) -> Items:
         return Items(*text.read_table(path, path.read_bytes(), _TABLES[kind], id_column))
     if id_column is not None:
         raise InputError(f"{path}: only tables (.csv, .tsv) have a column of ids. Pass --ids FILE.")
+    if path.is_dir():
+        return Items(*sets.read_folder(path))
     if kind == ".npz":
+        if key is None and sets.are_sets(npy.names_of(path)):
+            return Items(sets.read_sets(path), None)
         return Items(npy.read_npz(path, key), None)
     if kind not in _MATRICES:
         raise InputError(
             f"{path}: the extension {kind or '(none)'} is unknown. Use one of "
-            f"{' '.join(_EXTENSIONS)}, or - to read .csv or .npy from standard input."
+            f"{' '.join(_EXTENSIONS)}, a folder of sets, or - to read .csv or .npy from standard "
+            "input."
         )
     return Items(_MATRICES[kind](path), None)
 
@@ -159,6 +169,8 @@ def _require_matrix(path: Path, X: Any) -> None:
 
 def _as_shares(path: Path, X: Any) -> Any:
     """Divide every row by its sum; rows of zeros stay as they are."""
+    if isinstance(X, Ragged):
+        return Ragged(_as_shares(path, X.values), X.offsets, X.positions)
     sums = np.asarray(X.sum(axis=1), np.float64).reshape(-1)
     bad = ~(np.isfinite(sums) & (sums >= 0))
     if bad.any():

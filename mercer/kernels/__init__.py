@@ -3,9 +3,10 @@
 A kernel compares two items; larger means nearer. See `Kernel` for what all of them can do.
 """
 
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.compiled import CompiledKernel, kernel
+from mercer.kernels.corr import Corr
 from mercer.kernels.functions import (
     DistanceKernel,
     FunctionKernel,
@@ -16,11 +17,13 @@ from mercer.kernels.functions import (
     from_gram,
 )
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.pyramids import Pyramid
 from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_spec, unregister
+from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels.vocabulary import VocabularyPyramid
@@ -30,6 +33,7 @@ __all__ = [
     "RBF",
     "Chi2",
     "CompiledKernel",
+    "Corr",
     "Cosine",
     "DistanceKernel",
     "Exp",
@@ -41,7 +45,10 @@ __all__ = [
     "JensenShannon",
     "Kernel",
     "Laplacian",
+    "Learned",
     "Linear",
+    "Mahalanobis",
+    "MaxSim",
     "MinMax",
     "Normalized",
     "Polynomial",
@@ -51,9 +58,11 @@ __all__ = [
     "ProximityDistribution",
     "Pyramid",
     "PyramidMatch",
+    "Radial",
     "Scaled",
     "SpatialPyramid",
     "Sum",
+    "SumMatch",
     "Tanimoto",
     "Tversky",
     "VocabularyPyramid",

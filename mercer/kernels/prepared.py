@@ -23,7 +23,8 @@ class Prepared:
     parts : tuple
         Arrays, sparse matrices, lists, or other `Prepared` where a kernel is made of kernels.
     form : tuple, optional
-        ("dense" or "sparse", width) of the items they were made from, see `mercer.items.form`.
+        ("dense", "sparse" or "sets", width) of the items they were made from, see
+        `mercer.items.form`.
 
     Examples
     --------

@@ -7,12 +7,15 @@ import inspect
 from typing import Any
 
 from mercer.errors import InputError, KernelError
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
+from mercer.kernels.corr import Corr
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
+from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels.vocabulary import VocabularyPyramid
@@ -38,6 +41,9 @@ NAMES: dict[str, type[Kernel]] = {
     "vocabulary_pyramid": VocabularyPyramid,
     "spatial_pyramid": SpatialPyramid,
     "proximity_distribution": ProximityDistribution,
+    "sum_match": SumMatch,
+    "max_sim": MaxSim,
+    "corr": Corr,
 }
 ALIASES = {
     "additive_chi2": "chi2",
@@ -55,6 +61,9 @@ _COMPOSED: dict[str, type[Kernel]] = {
     "exp": Exp,
     "normalized": Normalized,
     "precomputed": Precomputed,
+    "radial": Radial,
+    "mahalanobis": Mahalanobis,
+    "learned": Learned,
 }
 _registered: dict[str, Kernel] = {}
 
@@ -181,7 +190,7 @@ def to_spec(kernel: Kernel) -> dict[str, Any]:
     Returns
     -------
     dict
-        Strings, numbers, dicts, and arrays for `Precomputed`.
+        Strings, numbers, dicts, arrays for `Precomputed`, and items for `Learned`.
 
     Examples
     --------

@@ -48,10 +48,14 @@ class Searcher(Params):
         Whether the values of its candidates are upper bounds of the kernel.
     learns : bool
         Whether `fit` learns something that all searchers of an index share.
+    knob : str or None
+        The parameter that says how hard to look, where there is one. `candidates` then takes
+        another value for it as `effort`.
     """
 
     bounded: bool = False
     learns: bool = False
+    knob: str | None = None
 
     def fit(self, Z: Floats) -> Self:
         """Learn from vectors of a sample, where there is something to learn; return self."""

@@ -121,10 +121,8 @@ class SortedLists(Searcher):
         if not any(name.endswith("_") for name in vars(self.code)):
             self.fit(Z)
         n, n_bits = len(Z), self.code.query(Z[:1]).shape[1]
-        # a root that should be whole may come out a little above
-        n_lists = self.n_lists or max(1, math.ceil(n ** (1 / (1 + self.epsilon)) - 1e-9))
-        n_prefixes = 1 << _directory_bits(n, n_bits)
-        self._require_memory(n_lists, n, n_lists * (8 * n + 4 * (n_prefixes + 1)))
+        n_lists, n_prefixes = self._sizes(n, n_bits)
+        self._require_memory(n_lists, n, self.memory(n, n_bits))
         self.codes_ = self.code.encode(Z)
         rng = np.random.default_rng(self.seed)
         order = np.tile(np.arange(n_bits, dtype=np.uint16), (n_lists, 1))
@@ -134,6 +132,25 @@ class SortedLists(Searcher):
         tasks = [(span,) for span in parallel.spans(n_lists, TASKS)]
         parallel.run(self._sort, tasks, label="sorting lists")
         return self
+
+    def memory(self, n_rows: int, n_bits: int) -> int:
+        """Return how many bytes the lists of so many rows take, beside their codes.
+
+        Examples
+        --------
+        >>> from mercer.codes import Sign
+        >>> from mercer.search import SortedLists
+        >>> SortedLists(Sign(None), epsilon=1.0).memory(1_000_000, n_bits=128)
+        8524292000
+        """
+        n_lists, n_prefixes = self._sizes(n_rows, n_bits)
+        return n_lists * (8 * n_rows + 4 * (n_prefixes + 1))
+
+    def _sizes(self, n: int, n_bits: int) -> tuple[int, int]:
+        """Return the number of lists, and of prefixes that each can be entered by."""
+        # a root that should be whole may come out a little above
+        by_epsilon = max(1, math.ceil(n ** (1 / (1 + self.epsilon)) - 1e-9))
+        return self.n_lists or by_epsilon, 1 << _directory_bits(n, n_bits)
 
     def _require_memory(self, n_lists: int, n: int, n_bytes: int) -> None:
         if n_bytes > self.memory_limit:

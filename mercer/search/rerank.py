@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from mercer import parallel, topk
 from mercer.arrays import Array, Ids
+from mercer.embeddings import Embedding
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import unit
 from mercer.search._loops import drop_known
@@ -21,6 +23,7 @@ __all__ = ["SPARE", "Part", "Queries", "Ranking"]
 SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
 LEAST = 100  # candidates scored where nothing tells when to stop
 ROUND = 32  # candidates of each query scored before the threshold is looked at again
+CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
 MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared, tile by tile
 TILE_ROWS = 1024
 TINY = 1e-37  # values below count as 0
@@ -56,21 +59,45 @@ class Part:
         """How many rows may be found."""
         return len(self.items) if self.allowed is None else int(np.count_nonzero(self.allowed))
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest √k(x, x)."""
+        return float(np.sqrt(max(self.own.max(), 0)))
+
 
 @dataclass(frozen=True)
 class Queries:
-    """Queries ready to be compared: prepared items, k(q, q) and vectors."""
+    """Queries that are compared together.
+
+    Attributes
+    ----------
+    items : Prepared
+        The queries.
+    embedding : Embedding
+        Turns them into vectors.
+    first : int
+        The number of the first one, among all that are asked.
+    """
 
     items: Prepared
-    own: npt.NDArray[np.float64]
-    vectors: Floats
+    embedding: Embedding
     first: int = 0
 
     def __len__(self) -> int:
         return len(self.items)
 
     def __getitem__(self, rows: slice) -> Queries:
-        return Queries(self.items[rows], self.own[rows], self.vectors[rows], rows.start)
+        return Queries(self.items[rows], self.embedding, self.first + rows.start)
+
+    @cached_property
+    def own(self) -> npt.NDArray[np.float64]:
+        """k(q, q) of each."""
+        return np.asarray(self.items.kernel.diag(self.items, dtype=np.float64))
+
+    @cached_property
+    def vectors(self) -> Floats:
+        """The vector of each, computed by the thread that first asks."""
+        return self.embedding.query(self.items, n_jobs=1)
 
 
 class Ranking:
@@ -86,28 +113,25 @@ class Ranking:
         Where.
     k : int
         How many items of each query are wanted.
-    rounding : float
-        What rounding may move an inner product of vectors by, as `Embedding.rounding_`.
-    ceiling : Kernel, optional
-        A kernel that is never below; where it is too low, an item needs no evaluation.
+    tolerances : dict
+        What rounding may move kernel values by, as `Kernel.tolerance`, for each part by its first
+        row.
     bounded : bool
         Whether the vectors are such that their inner products bound this kernel.
     """
 
     def __init__(
         self, kernel: Kernel, queries: Queries, parts: list[Part], k: int,
-        rounding: float = 0.0, ceiling: Kernel | None = None, bounded: bool = True,
+        tolerances: dict[int, float], bounded: bool = True,
     ) -> None:  # fmt: skip
         self.kernel, self.queries, self.parts, self.k = kernel, queries, parts, k
-        self.rounding, self.ceiling = rounding, ceiling
+        self.tolerances = tolerances
         self.bounded = bounded and all(part.searcher.bounded for part in parts)
         n = len(queries)
         self.ids, self.scores = topk.empty(n, k + SPARE)
         self.evaluations = np.zeros(n, np.int64)
         self.proven = np.zeros(n, bool)
         self.disproof: str | None = None
-        self.root = np.sqrt(np.maximum(queries.own, 0))
-        self.tolerances: dict[int, float] = {}  # by the first row of a part
         self.slacks: dict[int, float] = {}
 
     # ---- ways to search
@@ -133,21 +157,38 @@ class Ranking:
             self._descend(part, some, relaxed, np.sort(known.rows, axis=1))
         self.proven[:] = relaxed == 1.0
 
-    def search_some(self, n: int | None = None) -> None:
+    def search_some(self, n: int | None = None, effort: int | None = None) -> None:
         """Evaluate at most n candidates of each query, the most promising first.
 
-        Ten times as many as are wanted by default, and at least 100.
+        Ten times as many as are wanted by default, and at least 100. `effort` is for searchers
+        with a knob.
         """
         n = max(LEAST, 10 * self.k) if n is None else n
         if not self.parts:
             return
-        found = [p.searcher.candidates(self.queries.vectors, n + 1, p.allowed) for p in self.parts]
+        # where values are bounds, one more tells what the others cannot exceed
+        found = [self._candidates(part, n + self.bounded, effort) for part in self.parts]
         kept, following = _best_of(found, n)
         for part, some in zip(self.parts, kept, strict=True):
             self._descend(part, some)
-        error = np.max([self.error(part) for part in self.parts], axis=0)
         everything = self.evaluations == sum(part.n_allowed for part in self.parts)
-        self.proven[:] = everything | (self.bounded & (following < self._threshold() - error))
+        self.proven[:] = everything | self._nothing_better(following)
+
+    def _candidates(self, part: Part, n: int, effort: int | None) -> Candidates:
+        chosen = {} if effort is None else {"effort": effort}
+        return part.searcher.candidates(self.queries.vectors, n, part.allowed, **chosen)
+
+    def _nothing_better(self, following: Floats) -> Mask:
+        """Whether no item that was left out can score above the k-th best by more than rounding.
+
+        `following` bounds them, where values are bounds. Without, no item of a positive
+        semi-definite kernel exceeds √(k(q, q) k(x, x)).
+        """
+        error = np.max([self.error(part) for part in self.parts], axis=0)
+        if self.bounded:
+            return np.asarray(following < self._threshold() - error)
+        largest = max(part.largest for part in self.parts)
+        return np.asarray(self.kernel.psd & (self.root * largest <= self._threshold() + error))
 
     def search_above(self, score: float) -> list[tuple[Ids, Array]]:
         """Return, for each query, every row that scores at least so much, best first."""
@@ -166,6 +207,17 @@ class Ranking:
 
     # ---- steps
 
+    @cached_property
+    def root(self) -> Array:
+        """√k(q, q) of each query."""
+        return np.asarray(np.sqrt(np.maximum(self.queries.own, 0)))
+
+    @cached_property
+    def ceiling(self) -> Kernel | None:
+        """A kernel that is never below; where it is too low, an item needs no evaluation."""
+        narrow = self.queries.vectors.shape[1] <= CEILING_PAYS
+        return self.kernel.ceiling if narrow else None
+
     def _descend(
         self, part: Part, found: Candidates, relaxed: float = 1.0, known: Ids | None = None
     ) -> None:
@@ -175,9 +227,10 @@ class Ranking:
         """
         error = self.error(part)
         bounded = self.bounded
-        for start in range(0, found.rows.shape[1], ROUND):
-            rows = found.rows[:, start : start + ROUND]
-            values = found.values[:, start : start + ROUND]
+        step = ROUND if bounded else max(1, found.rows.shape[1])
+        for start in range(0, found.rows.shape[1], step):
+            rows = found.rows[:, start : start + step]
+            values = found.values[:, start : start + step]
             if bounded:
                 floors = self._threshold() - error
                 rows = np.where(values >= floors[:, None], rows, -1)
@@ -207,7 +260,7 @@ class Ranking:
             if part.allowed is not None:
                 tile[:, ~part.allowed[span]] = -np.inf
             topk.update(ids, scores, tile, part.first + span.start)
-        self.ids[queries], self.scores[queries] = ids, scores
+        self.ids[queries], self.scores[queries] = topk.ordered(ids, scores)
         counted = (known.rows[queries] >= 0).sum(axis=1)
         self.evaluations[queries] += part.n_allowed - counted
 
@@ -216,7 +269,7 @@ class Ranking:
         ids, scores = self.ids[queries], self.scores[queries]
         inside = (ids >= part.first) & (ids < part.first + len(part.items))
         ids[inside], scores[inside] = -1, -np.inf
-        order = np.lexsort((-ids, scores), axis=-1)  # the worst first is a heap
+        order = np.lexsort((-ids, scores), axis=-1)  # the worst first is a heap, as `update` needs
         return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
 
     def _below_ceiling(self, part: Part, rows: Ids, floors: Array) -> Ids:
@@ -247,32 +300,27 @@ class Ranking:
         return scores
 
     def _offer(self, part: Part, rows: Ids, scores: Array) -> None:
-        self.evaluations += (rows >= 0).sum(axis=1)
-        topk.offer(self.ids, self.scores, np.where(rows >= 0, part.first + rows, -1), scores)
+        self.evaluations += topk.insert(self.ids, self.scores, rows, scores, part.first)
 
     def _threshold(self) -> Array:
         """Return the k-th best score of each query so far."""
-        place = self.scores.shape[1] - self.k
-        return np.partition(self.scores, place, axis=1)[:, place]
+        return self.scores[:, self.k - 1]
 
     def error(self, part: Part) -> Array:
         """Bound the rounding of one float32 score, for each query."""
-        largest = float(np.sqrt(max(part.own.max(), 0)))
-        return np.asarray(self._tolerance(part) * self.root * largest + TINY, np.float32)
-
-    def _tolerance(self, part: Part) -> float:
-        if part.first not in self.tolerances:
-            self.tolerances[part.first] = self.kernel.tolerance(self.queries.items, part.items)
-        return self.tolerances[part.first]
+        scale = self.tolerances[part.first] * part.largest
+        return np.asarray(scale * self.root + TINY, np.float32)
 
     def _falsify(self, part: Part, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
         """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (PROOFS C1)."""
         residuals = _scan(part).residuals[rows] * self.queries.vectors[:, -1:]
         scale = self.root[:, None] * np.sqrt(np.maximum(part.own[rows], 0))
-        slack = (self._tolerance(part) + 4 * unit(np.float32)) * scale + TINY
+        slack = (self.tolerances[part.first] + 4 * unit(np.float32)) * scale + TINY
         tops = bounds + (1 - relaxed) * residuals  # z·z + R R', with its rounding inside
         above = np.subtract(scores, tops, where=rows >= 0, out=np.zeros_like(scores))
-        wrong = (above > slack) | (above < -(2 * residuals + self.rounding * scale + slack))
+        wrong = (above > slack) | (
+            above < -(2 * residuals + self.queries.embedding.rounding_ * scale + slack)
+        )
         if wrong.any() and self.disproof is None:
             i, j = np.argwhere(wrong)[0]
             self.disproof = (
@@ -285,31 +333,39 @@ class Ranking:
 
     def settle(self) -> tuple[Ids, Array, Array, Array]:
         """Return rows, scores, distances and tolerances: the best by double precision."""
-        single = self.scores.astype(np.float64)
-        scores = np.full(self.ids.shape, -np.inf)
-        own = np.zeros(self.ids.shape)
+        kept, single = self._contenders()
+        scores = np.full(kept.shape, -np.inf)
+        own = np.zeros(kept.shape)
         for part in self.parts:
-            inside = (self.ids >= part.first) & (self.ids < part.first + len(part.items))
-            rows = np.where(inside, self.ids - part.first, -1)
+            inside = (kept >= part.first) & (kept < part.first + len(part.items))
+            rows = np.where(inside, kept - part.first, -1)
             values = self.kernel.gather(
                 self.queries.items, part.items, rows, DOUBLE, self.queries.first
             )
             scores[inside], own[inside] = values[inside], part.own[rows[inside]]
             self._compare(part, rows, single, values)
-        ids, scores, own = _best(self.ids, scores, own, self.k)
+        ids, scores, own = _best(kept, scores, own, self.k)
         squares = self.queries.own[:, None] + own - 2 * scores
         scale = np.maximum(np.sqrt(np.abs(self.queries.own[:, None] * own)), np.abs(scores))
         scale = np.where(ids >= 0, scale, 0).max(axis=1)
         # two scores are compared and each may be off by the kernel's tolerance
-        tolerance = 2 * max(self._tolerance(part) for part in self.parts) * scale
+        tolerance = 2 * max(self.tolerances.values()) * scale
         return ids, scores, np.sqrt(np.maximum(squares, 0)), tolerance
+
+    def _contenders(self) -> tuple[Ids, Array]:
+        """Return rows and float32 scores of all that may be among the k best, best first."""
+        error = np.max([self.error(part) for part in self.parts], axis=0)
+        hopeful = self.scores >= (self._threshold() - 2 * error)[:, None]
+        width = int(hopeful.sum(axis=1).max(initial=self.k))
+        ids = np.where(hopeful, self.ids, -1)[:, :width]
+        return np.ascontiguousarray(ids), self.scores[:, :width].astype(np.float64)
 
     def _compare(self, part: Part, rows: Ids, single: Array, double: Array) -> None:
         """Test that a second evaluation agrees with the first: `exact` rests on that too."""
         own = np.maximum(np.abs(self.queries.own[:, None] * part.own[rows]), double**2)
         with np.errstate(invalid="ignore"):
             gap = np.where(rows >= 0, np.abs(single - double), 0)
-            slack = 1.01 * self._tolerance(part) * np.sqrt(np.where(rows >= 0, own, 0)) + TINY
+            slack = 1.01 * self.tolerances[part.first] * np.sqrt(np.where(rows >= 0, own, 0)) + TINY
         if (gap > slack).any() and self.disproof is None:
             i, j = np.argwhere(gap > slack)[0]
             self.disproof = (

@@ -1,16 +1,16 @@
-"""Scan all codes, by Hamming distance or by what the query keeps of its projections."""
+"""Scan all codes, by Hamming distance or by what the query keeps before anything is rounded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from mercer import parallel, topk
 from mercer.arrays import Ids
-from mercer.codes import Code
+from mercer.codes import Code, Product
+from mercer.errors import InputError
 from mercer.search._code_loops import asymmetric_scores
 from mercer.search.base import Candidates, Codes, Floats, Mask, Searcher
 
@@ -30,6 +30,7 @@ class Scan(Searcher):
     asymmetric : bool
         Whether a query keeps its projections y and rows are ranked by Σ ± y over their bits,
         which costs nothing and finds more than the Hamming distance to the query's own bits.
+        Product codes are always compared so, by the distances of the query to their centroids.
 
     Examples
     --------
@@ -48,6 +49,14 @@ class Scan(Searcher):
     def __init__(self, code: Code, asymmetric: bool = True) -> None:
         self.code = code
         self.asymmetric = asymmetric
+        self._validate()
+
+    def _validate(self) -> None:
+        if not self.asymmetric and isinstance(self.code, Product):
+            raise InputError(
+                "Scan: product codes are compared with queries that are not rounded. Leave out "
+                "asymmetric=False."
+            )
 
     def fit(self, Z: Floats) -> Self:
         """Let the code learn from vectors; return self."""
@@ -66,7 +75,7 @@ class Scan(Searcher):
     def candidates(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
         """Return the n rows with the nearest codes for each query; see `Searcher`.
 
-        Values are Σ ± y, or minus the Hamming distance.
+        Values are Σ ± y, or minus the Hamming distance, or minus the squared distance.
         """
         everything = _Codes(self.codes_, self)
         if allowed is None:
@@ -78,8 +87,14 @@ class Scan(Searcher):
 
     @cached_property
     def _fast(self) -> Any:
-        with _one_thread() as faiss:
-            return _fast_scan(faiss, self.codes_)
+        with parallel.one_faiss_thread() as faiss:
+            return self._scanned(faiss, self.codes_)
+
+    def _scanned(self, faiss: Any, codes: Codes) -> Any:
+        """Return faiss's index over some codes."""
+        if isinstance(self.code, Product):
+            return _products(faiss, codes, self.code)
+        return _fast_scan(faiss, codes)
 
 
 class _Codes:
@@ -94,9 +109,19 @@ class _Codes:
         if not n:
             return _none(len(Zq))
         projections = np.ascontiguousarray(self.scan.code.query(Zq))
-        with _one_thread() as faiss:
+        with parallel.one_faiss_thread() as faiss:
+            if isinstance(self.scan.code, Product):
+                return self._by_distance(faiss, projections, n)
             search = self._asymmetric if self.scan.asymmetric else self._hamming
             return search(faiss, projections, n)
+
+    def _index(self, faiss: Any) -> Any:
+        whole = self.codes is self.scan.codes_
+        return self.scan._fast if whole else self.scan._scanned(faiss, self.codes)
+
+    def _by_distance(self, faiss: Any, mixed: Floats, n: int) -> Candidates:
+        distances, rows = self._index(faiss).search(mixed, n)
+        return Candidates(*topk.ordered(rows, -distances))
 
     def _hamming(self, faiss: Any, projections: Floats, n: int) -> Candidates:
         own = np.packbits(projections >= 0, axis=1)
@@ -104,10 +129,8 @@ class _Codes:
         return Candidates(rows, -distances.astype(np.float32))
 
     def _asymmetric(self, faiss: Any, projections: Floats, n: int) -> Candidates:
-        whole = self.codes is self.scan.codes_
-        fast = self.scan._fast if whole else _fast_scan(faiss, self.codes)
         weights = _padded(projections, self.codes.shape[1])
-        rows = fast.search(_swapped(weights), min(n + SPARE, len(self.codes)))[1]
+        rows = self._index(faiss).search(_swapped(weights), min(n + SPARE, len(self.codes)))[1]
         short = np.flatnonzero((rows < 0).any(axis=1))
         if len(short):  # fast scan finds nothing for projections that are all 0
             rows[short] = self._hamming(faiss, projections[short], rows.shape[1]).rows
@@ -138,19 +161,6 @@ def _renamed(codes: _Codes, Zq: Floats, n: int, rows: Ids) -> Candidates:
     return Candidates(rows[found.rows] if found.rows.size else found.rows, found.values)
 
 
-@contextmanager
-def _one_thread() -> Iterator[Any]:
-    """Give faiss with one thread: blocks of queries run on threads of ours."""
-    import faiss  # a second of import, for those who use it
-
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield faiss
-    finally:
-        faiss.omp_set_num_threads(before)
-
-
 def _none(n_queries: int) -> Candidates:
     return Candidates(np.empty((n_queries, 0), np.int64), np.empty((n_queries, 0), np.float32))
 
@@ -169,6 +179,16 @@ def _fast_scan(faiss: Any, codes: Codes) -> Any:
     faiss.copy_array_to_vector(np.ascontiguousarray(codes).ravel(), index.codes)
     index.is_trained, index.ntotal = True, len(codes)
     return faiss.IndexPQFastScan(index)
+
+
+def _products(faiss: Any, codes: Codes, code: Product) -> Any:
+    """Return faiss's scan of product codes, by the squared distances from queries to centroids."""
+    n_groups, _, size = code.centroids_.shape
+    index = faiss.IndexPQ(n_groups * size, n_groups, code.bits)
+    index.pq = code.quantiser(faiss)
+    faiss.copy_array_to_vector(np.ascontiguousarray(codes).ravel(), index.codes)
+    index.is_trained, index.ntotal = True, len(codes)
+    return index
 
 
 def _padded(projections: Floats, n_bytes: int) -> Floats:

@@ -12,21 +12,28 @@ import numpy as np
 
 from mercer import items, kernels
 from mercer.arrays import Array
-from mercer.codes import Code, Sign
+from mercer.codes import Code, Product, Sign
 from mercer.embeddings import (
+    AdditiveMap,
     Embedding,
+    Euclidean,
+    FeatureKPCA,
     FourierDirections,
     Identity,
     KernelPCA,
     KLSHDirections,
+    LearnedDirections,
+    LearnedMetric,
     MaxMarginDirections,
     PyramidDirections,
+    SquareRoot,
 )
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.errors import KernelError, StoreError
 from mercer.kernels import Kernel, Prepared
 from mercer.params import Params, plain
-from mercer.search import BoundScan, Scan, Searcher, SortedLists
+from mercer.ragged import Ragged
+from mercer.search import BoundScan, Graph, Inverted, Scan, Searcher, SortedLists
 from mercer.segment import Segment
 from mercer.segments import Segments
 from mercer.store.items import pack_part, unpack_part
@@ -51,13 +58,22 @@ EMBEDDINGS: Known = {
     "FourierDirections": (FourierDirections, {"weights_", "offsets_", "shifts_", "n_landmarks_"}),
     "Identity": (Identity, {"n_features_"}),
     "PyramidDirections": (PyramidDirections, {"n_features_"}),
+    "LearnedMetric": (LearnedMetric, {"offsets_", "height_"}),
+    "LearnedDirections": (LearnedDirections, {"directions_", "weights_", "n_landmarks_"}),
+    "SquareRoot": (SquareRoot, {"n_features_"}),
+    "AdditiveMap": (AdditiveMap, {"n_features_", "interval_"}),
+    "FeatureKPCA": (FeatureKPCA, {"n_features_", "landmarks_", "weights_"}),
+    "Euclidean": (Euclidean, {"map_", "mean_", "axes_", "top_"}),
 }
 CODES: Known = {
     "Sign": (Sign, {"n_bits_", "directions_"}),
+    "Product": (Product, {"rotation_", "centroids_"}),
 }
 SEARCHERS: Known = {
     "BoundScan": (BoundScan, {"vectors_"}),
     "Scan": (Scan, {"codes_"}),
+    "Inverted": (Inverted, {"codes_", "rows_", "offsets_", "centroids_", "reach_"}),
+    "Graph": (Graph, {"codes_", "scale_", "levels_", "links_", "entry_"}),
     "SortedLists": (SortedLists, {"codes_", "permutations_", "lists_", "directories_"}),
 }
 LEARNED = re.compile(r"[a-z][a-z0-9_]*_")
@@ -94,9 +110,27 @@ def pack(
 
 def _spec(kernel: Kernel) -> dict[str, Any]:
     try:
-        return kernels.to_spec(kernel)
+        spec: dict[str, Any] = _pack_spec(kernels.to_spec(kernel))
+        return spec
     except KernelError as error:
         raise KernelError(f"save: {error}") from None
+
+
+def _pack_spec(value: Any) -> Any:
+    """Return a kernel as plain data, with the items among its parameters as trees."""
+    if isinstance(value, dict):
+        return {key: _pack_spec(inner) for key, inner in value.items()}
+    is_items = isinstance(value, (list, Ragged)) or items.is_sparse(value)
+    return {"items": pack_part(value)} if is_items else value
+
+
+def _unpack_spec(value: Any) -> Any:
+    """Return what `_pack_spec` was given."""
+    if not isinstance(value, dict):
+        return value
+    if "items" in value:
+        return unpack_part(value["items"])
+    return {key: _unpack_spec(inner) for key, inner in value.items()}
 
 
 def _pack_object(part: Params, known: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
@@ -111,7 +145,7 @@ def _pack_object(part: Params, known: dict[str, Any], kernel: Kernel) -> dict[st
         "class": name,
         "params": {key: _pack_param(value, kernel)
                    for key, value in part.get_params(deep=False).items()},
-        "state": {key: _pack_learned(value) for key, value in learned.items()},
+        "state": {key: _pack_learned(value, kernel) for key, value in learned.items()},
     }  # fmt: skip
 
 
@@ -121,7 +155,9 @@ def _pack_param(value: Any, kernel: Kernel) -> Any:
     return {"code": _pack_object(value, CODES, kernel)} if isinstance(value, Code) else plain(value)
 
 
-def _pack_learned(value: Any) -> Any:
+def _pack_learned(value: Any, kernel: Kernel) -> Any:
+    if isinstance(value, Embedding):
+        return {"embedding": _pack_object(value, EMBEDDINGS, kernel)}
     return {"items": _pack_items(value)} if isinstance(value, Prepared) else plain(value)
 
 
@@ -174,16 +210,17 @@ def _gram(P: Prepared) -> Array:
 
 def unpack_kernel(tree: dict[str, Any]) -> Kernel:
     """Return the kernel of a tree."""
-    return kernels.from_spec(tree["kernel"])
+    return kernels.from_spec(_unpack_spec(tree["kernel"]))
 
 
 def unpack_embedding(tree: dict[str, Any], kernel: Kernel) -> Embedding:
     """Return the embedding of a tree, with what it learned."""
     embedding: Embedding = _unpack_object(tree["embedding"], EMBEDDINGS, kernel)
-    if isinstance(embedding, LandmarkMap) and "landmarks_" in vars(embedding):
+    found = getattr(embedding, "map_", embedding)
+    if isinstance(found, LandmarkMap) and "landmarks_" in vars(found):
         _require_lengths(
-            "the embedding", landmarks=len(embedding.landmarks_), weights=len(embedding.weights_),
-            n_landmarks_=embedding.n_landmarks_,
+            "the embedding", landmarks=len(found.landmarks_), weights=len(found.weights_),
+            n_landmarks_=found.n_landmarks_,
         )  # fmt: skip
     return embedding
 
@@ -225,11 +262,15 @@ def _unpack_param(value: Any, kernel: Kernel) -> Any:
         return value
     if "code" in value:
         return _unpack_object(value["code"], CODES, kernel)
-    return kernel if value["kernel"] is None else kernels.from_spec(value["kernel"])
+    return kernel if value["kernel"] is None else unpack_kernel(value)
 
 
 def _unpack_learned(value: Any, kernel: Kernel) -> Any:
-    return _unpack_items(value["items"], kernel) if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    if "embedding" in value:
+        return _unpack_object(value["embedding"], EMBEDDINGS, kernel)
+    return _unpack_items(value["items"], kernel)
 
 
 def _unpack_segment(tree: dict[str, Any], kernel: Kernel) -> Segment:

@@ -1,0 +1,163 @@
+"""Product codes: groups of dimensions, each rounded to the nearest of a few centroids (E §4.2)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import parallel
+from mercer.codes.balance import BALANCES, Groups, balanced
+from mercer.codes.base import Code
+from mercer.errors import InputError, NotFittedError
+from mercer.params import check_count
+
+__all__ = ["Product"]
+
+Floats = npt.NDArray[np.float32]
+BLOCK = 16_384  # vectors encoded in one task
+POINTS = 256  # vectors a centroid is learned from, at most
+
+
+class Product(Code):
+    """Groups of dimensions, each kept as the number of its nearest centroid.
+
+    Queries are not rounded: a distance is the sum, over the groups, of the distances from the
+    query's own part to the centroids (asymmetric distances).
+
+    Parameters
+    ----------
+    n_bytes : int, optional
+        How long a code is; by default so that a centroid stands for two dimensions.
+    balance : {"permute", "deal", "none", "rotate", "opq"}
+        How dimensions are mixed before they are cut into groups. Principal components decrease,
+        so that the first groups would err most. "permute": in random order (E's choice). "deal":
+        principal components dealt out like cards, so that all groups vary alike. "rotate": a
+        random rotation. "opq": a rotation that is learned with the centroids.
+    bits : {8, 4}
+        Of a group: 256 centroids, one byte; or 16 centroids, two groups a byte, which faiss scans
+        much faster.
+    seed : int
+        Chooses the mixing and the first centroids.
+
+    Attributes
+    ----------
+    rotation_ : ndarray of float32, shape (d, D)
+        Orthonormal rows: vectors are mixed as ``Z @ rotation_``. D is d, or a little more where
+        the groups do not come out even.
+    centroids_ : ndarray of float32, shape (n_groups, 2 ** bits, D / n_groups)
+        The centroids of every group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.codes import Product
+    >>> Z = np.random.default_rng(0).normal(size=(1000, 16)).astype(np.float32)
+    >>> code = Product(n_bytes=4).fit(Z)
+    >>> code.encode(Z).shape
+    (1000, 4)
+    >>> bool(np.square(code.decode(code.encode(Z)) - Z).mean() < 0.5)
+    True
+    """
+
+    distance = "product"
+
+    def __init__(
+        self, n_bytes: int | None = 8, balance: str = "permute", bits: int = 8, seed: int = 0
+    ) -> None:
+        self.n_bytes = n_bytes
+        self.balance = balance
+        self.bits = bits
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        if self.n_bytes is not None:
+            check_count("Product", "n_bytes", self.n_bytes)
+        if self.balance not in BALANCES:
+            raise InputError(
+                f"Product: balance is {self.balance!r}. Ways are: {', '.join(BALANCES)}."
+            )
+        if self.bits not in (4, 8):
+            raise InputError(f"Product: bits is {self.bits!r}. Pass 8 or 4.")
+        check_count("Product", "seed", self.seed, at_least=0)
+
+    def fit(self, Z: Floats) -> Self:
+        """Learn the mixing and the centroids from vectors, and return self."""
+        groups = self._groups(Z.shape[1])
+        self.rotation_ = balanced(Z, groups, self.balance, self.seed)
+        self.centroids_ = self._centroids(Z @ self.rotation_, groups)
+        return self
+
+    def _groups(self, d: int) -> Groups:
+        """Return how d dimensions are cut, into an even number where two groups share a byte."""
+        per_byte = 8 // self.bits
+        n_bytes = -(-d // (2 * per_byte)) if self.n_bytes is None else self.n_bytes
+        number = max(1, n_bytes) * per_byte
+        return Groups(number, max(1, -(-d // number)), self.bits)
+
+    def _centroids(self, V: Floats, groups: Groups) -> Floats:
+        """Return what k-means finds in every group."""
+        least = 1 << self.bits  # faiss needs as many vectors as centroids
+        V = np.resize(V, (max(least, len(V)), groups.width))
+        with parallel.one_faiss_thread() as faiss:
+            quantiser = faiss.ProductQuantizer(groups.width, groups.number, self.bits)
+            quantiser.cp.seed = self.seed
+            quantiser.cp.min_points_per_centroid = 1  # it would complain, not do better
+            quantiser.cp.max_points_per_centroid = POINTS
+            quantiser.train(V)
+            found: Floats = faiss.vector_to_array(quantiser.centroids)
+        return found.reshape(groups.number, least, groups.size)
+
+    def query(self, Z: Floats) -> Floats:
+        """Return the vectors with their dimensions mixed, shape (n, D)."""
+        self._require_fitted()
+        return np.asarray(Z @ self.rotation_, np.float32)
+
+    def encode(self, Z: Floats) -> npt.NDArray[np.uint8]:
+        """Return the numbers of the nearest centroids, in order of the groups.
+
+        Of two groups in one byte the first has the lower bits.
+        """
+        self._require_fitted()
+        n_bytes = len(self.centroids_) * self.bits // 8
+        codes = np.empty((len(Z), n_bytes), np.uint8)
+        tasks = [(codes[span], Z[span]) for span in parallel.spans(len(Z), BLOCK)]
+        parallel.run(self._encode, tasks, label="encoding")
+        return codes
+
+    def _encode(self, codes: npt.NDArray[np.uint8], Z: Floats) -> None:
+        codes[:] = self.encode_mixed(self.query(Z))
+
+    def encode_mixed(self, V: Floats) -> npt.NDArray[np.uint8]:
+        """Return the codes of vectors as `query` returns them, serially."""
+        with parallel.one_faiss_thread() as faiss:
+            codes: npt.NDArray[np.uint8] = self.quantiser(faiss).compute_codes(
+                np.ascontiguousarray(V)
+            )
+        return codes
+
+    def decode(self, codes: npt.NDArray[np.uint8]) -> Floats:
+        """Return the vectors that codes stand for, shape (n, d)."""
+        return np.asarray(self.decode_mixed(codes) @ self.rotation_.T)
+
+    def decode_mixed(self, codes: npt.NDArray[np.uint8]) -> Floats:
+        """Return the centroids that codes name, side by side, as `query` returns vectors."""
+        self._require_fitted()
+        groups = codes
+        if self.bits == 4:
+            groups = np.stack([codes & 15, codes >> 4], axis=2).reshape(len(codes), -1)
+        named = self.centroids_[np.arange(len(self.centroids_)), groups]
+        return np.asarray(named.reshape(len(codes), -1))
+
+    def quantiser(self, faiss: Any) -> Any:
+        """Return faiss's own product quantiser with these centroids."""
+        n_groups, _, size = self.centroids_.shape
+        quantiser = faiss.ProductQuantizer(n_groups * size, n_groups, self.bits)
+        faiss.copy_array_to_vector(self.centroids_.ravel(), quantiser.centroids)
+        return quantiser
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "centroids_"):
+            raise NotFittedError("Product: not fitted yet. Call Product.fit(Z) first.")

@@ -1,0 +1,248 @@
+"""Explicit maps of additive kernels: square roots, sampled spectra, kernel PCA of each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, kernels
+from mercer.embeddings.feature_map import FeatureMap, Floats
+from mercer.embeddings.subspace import Matrix, Spectrum, basis, rotation
+from mercer.kernels import Chi2, Hellinger, Intersection, JensenShannon, Kernel
+from mercer.params import check_count, check_number
+
+__all__ = ["AdditiveMap", "FeatureKPCA", "SquareRoot"]
+
+ADDITIVE = (Chi2, Intersection, JensenShannon)
+
+
+class SquareRoot(FeatureMap):
+    """√x of every feature: inner products are Hellinger's kernel.
+
+    That is never below χ², Jensen–Shannon and intersection, and ranks nearly as they do.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        Hellinger's, or one of those.
+
+    Examples
+    --------
+    >>> from mercer.embeddings import SquareRoot
+    >>> SquareRoot("chi2").fit_transform([[0.25, 0.75], [1.0, 0.0]]).round(2)
+    array([[0.5 , 0.87],
+           [1.  , 0.  ]], dtype=float32)
+    """
+
+    _served = (Hellinger, *ADDITIVE)
+
+    def __init__(self, kernel: str | Kernel = "hellinger") -> None:
+        self.kernel = kernel
+        self._validate()
+
+    @property
+    def _per_feature(self) -> int:
+        return 1
+
+    def _map(self, X: Floats, out: Floats) -> None:
+        np.sqrt(X, out=out)
+
+
+# ---- sampled spectra (PROOFS B2)
+
+Signature = Callable[[Matrix], Matrix]
+# k(x, y) = √(xy) K(log y/x), and K is the Fourier transform of κ
+SPECTRA: dict[type[Kernel], tuple[Signature, Signature]] = {
+    Chi2: (lambda w: 1 / np.cosh(w / 2), lambda f: 1 / np.cosh(np.pi * f)),
+    Intersection: (lambda w: np.exp(-np.abs(w) / 2), lambda f: 2 / np.pi / (1 + 4 * f**2)),
+    JensenShannon: (
+        lambda w: _js(np.exp(w / 2), np.exp(-w / 2)),
+        lambda f: 2 / np.log(4) / np.cosh(np.pi * f) / (1 + 4 * f**2),
+    ),
+}
+RATIOS = np.linspace(0, 12, 481)  # log y/x: beyond, the smaller of both adds nothing
+INTERVALS = np.geomspace(0.05, 2, 400)
+
+
+class AdditiveMap(FeatureMap):
+    """Samples of the kernel's spectrum (Vedaldi and Zisserman): 2 n + 1 numbers a feature.
+
+    With ψ_0 = √(x L κ(0)) and ψ_2j-1, ψ_2j = √(2 x L κ(jL)) (cos, sin)(jL log x), inner products
+    approximate χ², intersection or Jensen–Shannon. They may exceed the kernel: no bound follows.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        "chi2", "intersection" or "jensen_shannon".
+    n_steps : int
+        n: how many frequencies are sampled beside 0.
+    interval : float, optional
+        L, the step between them. By default the one with the smallest error for values up to 1.
+
+    Attributes
+    ----------
+    interval_ : float
+        L.
+    error_ : float
+        The largest error of one feature, for values up to 1.
+
+    Examples
+    --------
+    >>> from mercer.embeddings import AdditiveMap
+    >>> psi = AdditiveMap("chi2", n_steps=2)
+    >>> Z = psi.fit_transform([[0.5, 0.5], [0.2, 0.8]])
+    >>> Z.shape, round(float(Z[0] @ Z[1]), 2), round(psi.error_, 3)
+    ((2, 10), 0.9, 0.013)
+    """
+
+    _served = ADDITIVE
+
+    def __init__(
+        self, kernel: str | Kernel = "chi2", n_steps: int = 2, interval: float | None = None
+    ) -> None:
+        self.kernel = kernel
+        self.n_steps = n_steps
+        self.interval = interval
+        self._validate()
+
+    def _validate(self) -> None:
+        super()._validate()
+        check_count("AdditiveMap", "n_steps", self.n_steps)
+        if self.interval is not None:
+            check_number("AdditiveMap", "interval", self.interval, above=0)
+
+    @property
+    def _per_feature(self) -> int:
+        return 2 * self.n_steps + 1
+
+    def _learn(self, rows: Any) -> None:
+        tried = INTERVALS if self.interval is None else [self.interval]
+        errors = [self._error(step) for step in tried]
+        best = int(np.argmin(errors))
+        self.interval_, self.error_ = float(tried[best]), float(errors[best])
+
+    def _error(self, step: float) -> float:
+        """Return the largest error of one feature, with max(x, y) = 1 and so √(xy) = e^(-w/2)."""
+        signature, _ = SPECTRA[type(kernels.get(self.kernel))]
+        found = self._heights(step) @ np.cos(step * np.arange(self.n_steps + 1)[:, None] * RATIOS)
+        return float((np.exp(-RATIOS / 2) * np.abs(found - signature(RATIOS))).max())
+
+    def _heights(self, step: float) -> Matrix:
+        """Return L κ(0) and 2 L κ(jL)."""
+        _, spectrum = SPECTRA[type(kernels.get(self.kernel))]
+        heights = 2 * step * spectrum(step * np.arange(self.n_steps + 1.0))
+        heights[0] /= 2
+        return np.asarray(heights)
+
+    def _map(self, X: Floats, out: Floats) -> None:
+        parts = out.reshape(len(X), self._per_feature, -1)
+        heights = np.sqrt(self._heights(self.interval_)).astype(np.float32)
+        roots = np.sqrt(X)
+        with np.errstate(divide="ignore"):
+            angles = np.float32(self.interval_) * np.log(X)
+        angles[X == 0] = 0
+        parts[:, 0] = heights[0] * roots
+        for j in range(1, self.n_steps + 1):
+            parts[:, 2 * j - 1] = heights[j] * roots * np.cos(j * angles)
+            parts[:, 2 * j] = heights[j] * roots * np.sin(j * angles)
+
+
+def _js(a: Matrix, b: Matrix) -> Matrix:
+    """Return the Jensen–Shannon term of two positive numbers."""
+    return np.asarray(a / 2 * np.log2((a + b) / a) + b / 2 * np.log2((a + b) / b))
+
+
+# ---- kernel PCA of each feature
+
+
+class FeatureKPCA(FeatureMap):
+    """Kernel PCA of every feature by itself, for kernels that are a sum over features.
+
+    Each feature is projected on the span of a few of its own values, in the kernel's space.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        "chi2", "intersection", "jensen_shannon" or "hellinger".
+    n_components : int
+        Numbers a feature becomes; those of a feature with fewer different values are 0.
+    n_landmarks : int
+        Values of a feature that its projection goes through: quantiles of the data.
+    n_sample : int
+        Items that they are chosen from.
+    seed : int
+        Chooses the sample.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of float32, shape (d, n_landmarks)
+        The values of every feature.
+    weights_ : ndarray of float32, shape (d, n_landmarks, n_components)
+        What kernel values to the landmarks are multiplied by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings import FeatureKPCA
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
+    >>> Z = FeatureKPCA("intersection", n_components=3).fit_transform(X)
+    >>> Z.shape
+    (100, 24)
+    """
+
+    _served = (Hellinger, *ADDITIVE)
+
+    def __init__(
+        self, kernel: str | Kernel = "chi2", n_components: int = 3, *, n_landmarks: int = 32,
+        n_sample: int = 10_000, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.kernel = kernel
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.n_sample = n_sample
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        super()._validate()
+        for name in ("n_components", "n_landmarks", "n_sample"):
+            check_count("FeatureKPCA", name, getattr(self, name))
+        check_count("FeatureKPCA", "seed", self.seed, at_least=0)
+
+    @property
+    def _per_feature(self) -> int:
+        return self.n_components
+
+    def _learn(self, rows: Any) -> None:
+        n = items.length(rows)
+        rng = np.random.default_rng(self.seed)
+        chosen = np.sort(rng.choice(n, min(n, self.n_sample), replace=False))
+        sample = items.take(rows, chosen)
+        dense = sample.toarray() if items.is_sparse(sample) else sample
+        X = np.asarray(dense, np.float64)
+        shares = np.linspace(0, 1, self.n_landmarks)
+        self.landmarks_ = np.quantile(X, shares, axis=0).T.astype(np.float32)
+        self.weights_ = np.zeros((*self.landmarks_.shape, self.n_components), np.float32)
+        for feature, column in enumerate(X.T):
+            W = self._weights(column, self.landmarks_[feature])
+            self.weights_[feature, :, : W.shape[1]] = W
+
+    def _weights(self, column: Matrix, landmarks: npt.NDArray[np.floating]) -> Matrix:
+        """Return the weights of one feature: a basis, turned to the components of the sample."""
+        kernel = kernels.get(self.kernel)
+        L = landmarks[:, None].astype(np.float64)
+        W0 = basis(Spectrum.of(kernel(L, L.copy(), dtype=np.float64)), threshold=1e-6)
+        crossed = kernel(column[:, None], L, dtype=np.float64) @ W0
+        return np.asarray(W0 @ rotation(crossed.T @ crossed, self.n_components))
+
+    def _map(self, X: Floats, out: Floats) -> None:
+        kernel = kernels.get(self.kernel)
+        parts = out.reshape(len(X), self.n_components, -1)
+        crossed = np.empty((len(X), self.landmarks_.shape[1]), np.float32)
+        for feature, landmarks in enumerate(self.landmarks_):
+            column = np.ascontiguousarray(X[:, feature : feature + 1])
+            kernel.tile(kernel.prepare(column), kernel.prepare(landmarks[:, None]), crossed)
+            parts[:, :, feature] = crossed @ self.weights_[feature]

@@ -1,0 +1,272 @@
+"""Vectors whose distances rank as a kernel does, by the cheapest map there is."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, kernels
+from mercer.arrays import Array
+from mercer.embeddings.additive import ADDITIVE, AdditiveMap, SquareRoot
+from mercer.embeddings.base import Embedding
+from mercer.embeddings.identity import Identity
+from mercer.embeddings.kpca import KernelPCA
+from mercer.embeddings.subspace import Spectrum, leading
+from mercer.errors import InputError
+from mercer.kernels import Kernel, Prepared
+from mercer.params import check_count
+
+__all__ = ["Euclidean"]
+
+Floats = npt.NDArray[np.float32]
+HOW = ("auto", "kpca", "vectors", "square_root", "additive")
+WIDEST = 2048  # features up to which a map of each of them is cheaper than landmarks
+LANDMARKS = (32, 256)  # a quarter of the items, between these
+SHARE = 0.99  # of the variance of maps without landmarks that is kept by default
+SAMPLE = 10_000  # items that dimensions are chosen by
+BLOCK = 16_384  # items whose maps are held at a time
+EVEN = 1e-3  # self-similarities that differ by less, relatively, count as equal
+
+
+class Euclidean(Embedding):
+    """Vectors for searchers by distance: the nearest are those of the largest kernel values.
+
+    Squared distances in the kernel's space are k(q, q) + k(x, x) - 2 k(q, x). Where k(x, x) is
+    not the same for all items, one dimension more holds √(M - k(x, x)), with M the largest; it is
+    0 for queries, so that distances rank as k(q, x) alone.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity.
+    how : {"auto", "kpca", "vectors", "square_root", "additive"}
+        "kpca": centred kernel PCA through landmarks, for any kernel. "vectors": the items
+        themselves, for linear, cosine and RBF; exact. "square_root": for Hellinger (exact) and
+        χ², Jensen–Shannon, intersection and exponential χ² (nearly). "additive": `AdditiveMap`,
+        for the last four. "auto": the first of "vectors", "square_root" and "kpca" that the
+        kernel and the items allow; maps of features need dense items.
+    n_components : int, optional
+        Dimensions to keep. By default as many as have 99 % of the variance (of "kpca" 94 % of
+        what is in the landmarks' span), and at most 128.
+    n_landmarks : int, optional
+        How many landmarks "kpca" goes through; a quarter of the items, between 32 and 256, by
+        default.
+    seed : int
+        Chooses landmarks and samples.
+
+    Attributes
+    ----------
+    map_ : Embedding
+        What turns items into vectors.
+    mean_, axes_ : ndarray of float32, shape (d,) and (d, E), or None
+        What wide vectors are reduced by: their mean and principal axes.
+    top_ : float or None
+        M, where k(x, x) varies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings import Euclidean
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
+    >>> Euclidean("chi2").fit(X).map_
+    SquareRoot(kernel=Chi2())
+    >>> Euclidean("chi2", "kpca", n_components=16).fit_transform(X).shape
+    (100, 16)
+    """
+
+    map_: Embedding
+    mean_: Floats | None
+    axes_: Floats | None
+    top_: float | None
+
+    def __init__(
+        self, kernel: str | Kernel, how: str = "auto", *, n_components: int | None = None,
+        n_landmarks: int | None = None, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.kernel = kernel
+        self.how = how
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        if self.how not in HOW:
+            raise InputError(f"Euclidean: how is {self.how!r}. Ways are: {', '.join(HOW)}.")
+        for name in ("n_components", "n_landmarks"):
+            if getattr(self, name) is not None:
+                check_count("Euclidean", name, getattr(self, name))
+        check_count("Euclidean", "seed", self.seed, at_least=0)
+        if self.how not in ("auto", "kpca", *_cheap_ways(kernels.get(self.kernel))):
+            raise InputError(
+                f"Euclidean: {self.how!r} does not stand for {self.kernel!r}. Use 'kpca', which "
+                "takes any kernel, or 'auto'."
+            )
+
+    def serves(self, kernel: Kernel) -> bool:
+        """Whether the vectors stand for this kernel."""
+        return bool(kernels.get(self.kernel) == kernel)
+
+    @property
+    def n_landmarks_(self) -> int:  # type: ignore[override]
+        """How many kernel values one item costs."""
+        return self.map_.n_landmarks_
+
+    # ---- learning
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the map, the dimensions and whether one more is needed; return self.
+
+        Parameters
+        ----------
+        X : items
+            The data, or a fair sample of it.
+        y : None
+            Not used; here for scikit-learn's pipelines.
+        """
+        kernel = kernels.get(self.kernel)
+        X = X if isinstance(X, Prepared) else items.rows_of(X, "Euclidean.fit")
+        sample = self._sample(kernel, X)
+        how = self._chosen(kernel, sample)
+        self.mean_ = self.axes_ = None
+        if how == "kpca":
+            self.map_ = self._kpca(kernel, items.length(X)).fit(X)
+        else:
+            self.map_ = _feature_map(kernel, how).fit(_rows(kernel, sample))
+            self._reduce(self.map_.transform(_rows(kernel, sample)))
+        own = kernel.diag(sample, dtype=np.float64)
+        uneven = own.max() - own.min() > EVEN * np.abs(own).max()
+        self.top_ = float(self._own(sample).max()) if uneven else None
+        return self
+
+    def _sample(self, kernel: Kernel, X: Any) -> Prepared:
+        n = items.length(X)
+        rng = np.random.default_rng(self.seed)
+        rows = np.sort(rng.choice(n, min(n, SAMPLE), replace=False))
+        taken = X.take(rows) if isinstance(X, Prepared) else items.take(X, rows)
+        return kernel.prepare(taken, where="Euclidean.fit")
+
+    def _chosen(self, kernel: Kernel, sample: Prepared) -> str:
+        if self.how != "auto":
+            return self.how
+        cheap = _cheap_ways(kernel)
+        narrow = sample.form is not None and sample.form[0] == "dense" and sample.form[1] <= WIDEST
+        return cheap[0] if cheap and narrow else "kpca"
+
+    def _kpca(self, kernel: Kernel, n: int) -> KernelPCA:
+        least, most = LANDMARKS
+        n_landmarks = self.n_landmarks or min(most, max(least, n // 4))
+        return KernelPCA(
+            kernel, self.n_components, n_landmarks=n_landmarks, center=True, seed=self.seed
+        )
+
+    def _reduce(self, Z: Floats) -> None:
+        """Keep the principal axes, where they are fewer than dimensions."""
+        mean = Z.mean(axis=0, dtype=np.float64)
+        centred = Z - mean
+        spread = Spectrum.of(centred.T @ centred)
+        kept = self.n_components or leading(spread.values, SHARE)
+        if kept < Z.shape[1]:
+            self.mean_ = mean.astype(np.float32)
+            self.axes_ = np.ascontiguousarray(spread.vectors[:, :kept], np.float32)
+
+    # ---- embedding
+
+    def transform(
+        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
+    ) -> Floats:
+        """Return the vectors of items.
+
+        Parameters
+        ----------
+        X : items
+            Raw or prepared.
+        n_jobs : int, optional
+            How many threads; see `mercer.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+        """
+        P, Z = self._mapped(X, n_jobs, show_progress)
+        if self.top_ is None:
+            return Z
+        return _widened(Z, np.sqrt(np.maximum(self.top_ - self._own(P), 0)))
+
+    def query(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+        """Return the vectors of queries: the dimension for k(x, x) is 0."""
+        _, Z = self._mapped(X, n_jobs, False)
+        return Z if self.top_ is None else _widened(Z, 0)
+
+    def _own(self, P: Prepared) -> Array:
+        """Return k(x, x) of the kernel whose distances are those of the vectors."""
+        kernel = kernels.get(self.kernel)
+        if isinstance(self.map_, KernelPCA):
+            return kernel.diag(P, dtype=np.float64)
+        return _mapped_kernel(kernel).diag(_rows(kernel, P), dtype=np.float64)
+
+    def _mapped(self, X: Any, n_jobs: int | None, show: bool | None) -> tuple[Prepared, Floats]:
+        self._require_fitted("map_")
+        kernel = kernels.get(self.kernel)
+        P = kernel.prepare(X, where="Euclidean.transform")
+        if isinstance(self.map_, KernelPCA):
+            return P, self.map_.transform(P, n_jobs=n_jobs, show_progress=show)
+        rows = _rows(kernel, P)
+        if self.axes_ is None or self.mean_ is None:
+            return P, self.map_.transform(rows, n_jobs=n_jobs, show_progress=show)
+        out = np.empty((len(P), self.axes_.shape[1]), np.float32)
+        for start in range(0, len(P), BLOCK):
+            block = slice(start, start + BLOCK)
+            Z = self.map_.transform(rows[block], n_jobs=n_jobs, show_progress=False)
+            np.matmul(Z - self.mean_, self.axes_, out=out[block])
+        return P, out
+
+
+def _widened(Z: Floats, column: Array | int) -> Floats:
+    """Return vectors with one more dimension."""
+    wide = np.empty((len(Z), Z.shape[1] + 1), np.float32)
+    wide[:, :-1], wide[:, -1] = Z, column
+    return wide
+
+
+# ---- kernels with a map of their own
+
+
+def _core(kernel: Kernel) -> Kernel:
+    """Return the kernel inside of increasing functions, which rank alike."""
+    while isinstance(kernel, (kernels.Exp, kernels.Scaled)):
+        kernel = kernel.kernel
+    return kernel
+
+
+def _cheap_ways(kernel: Kernel) -> tuple[str, ...]:
+    """Return the ways that need no landmarks, the best first."""
+    core = _core(kernel)
+    if isinstance(core, (kernels.Linear, kernels.Cosine, kernels.RBF)):
+        return ("vectors",)
+    if isinstance(core, (kernels.ExpChi2, *ADDITIVE)):
+        return "square_root", "additive"
+    return ("square_root",) if isinstance(core, kernels.Hellinger) else ()
+
+
+def _mapped_kernel(kernel: Kernel) -> Kernel:
+    """Return the kernel whose distances rank as this one."""
+    core = _core(kernel)
+    if isinstance(core, kernels.ExpChi2):  # exp(-γ d²), d the distance of χ²
+        return kernels.Chi2()
+    return kernels.Linear() if isinstance(core, kernels.RBF) else core
+
+
+def _feature_map(kernel: Kernel, how: str) -> Embedding:
+    mapped = _mapped_kernel(kernel)
+    if how == "vectors":
+        return Identity(mapped, unit=isinstance(mapped, kernels.Cosine))
+    return SquareRoot(mapped) if how == "square_root" else AdditiveMap(mapped)
+
+
+def _rows(kernel: Kernel, P: Prepared) -> Prepared:
+    """Return prepared items as the mapped kernel takes them, without another look at them."""
+    while isinstance(P.parts[0], Prepared):
+        P = P.parts[0]
+    mapped = _mapped_kernel(kernel)
+    return P if P.kernel == mapped else Prepared(mapped, P.parts[:1], P.form)

@@ -1,0 +1,147 @@
+"""Fast approximate methods: product codes, inverted lists, graphs."""
+
+from __future__ import annotations
+
+from mercer.codes import Product
+from mercer.embeddings import Euclidean
+from mercer.index import Index
+from mercer.kernels import Kernel
+from mercer.search import Graph, Inverted, Scan
+
+__all__ = ["graph", "inverted", "kpca_pq"]
+
+
+def kpca_pq(
+    kernel: str | Kernel,
+    *,
+    n_bytes: int = 8,
+    n_landmarks: int = 1024,
+    n_components: int = 64,
+    balance: str = "permute",
+    seed: int = 0,
+) -> Index:
+    """Return an index by kernel PCA and product codes of a few bytes (E §4).
+
+    All codes are compared with every query, and the most promising items by the kernel itself.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity.
+    n_bytes : int
+        How many bytes an item is kept as.
+    n_landmarks : int
+        How many items the projection goes through; each query costs as many kernel values.
+    n_components : int
+        Dimensions of the projection.
+    balance : {"permute", "deal", "none", "rotate", "opq"}
+        How dimensions are mixed before they are cut; see `mercer.codes.Product`.
+    seed : int
+        Chooses landmarks, mixing and first centroids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=1000)
+    >>> index = mercer.kpca_pq("chi2", n_bytes=4, n_components=16).fit(X).add(X)
+    >>> index.search(X[:3], k=1, candidates=50).ids.ravel()
+    array([0, 1, 2])
+    """
+    vectors = Euclidean(
+        kernel, "kpca", n_components=n_components, n_landmarks=n_landmarks, seed=seed
+    )
+    return Index(kernel, vectors, Scan(Product(n_bytes, balance, seed=seed)))
+
+
+def inverted(
+    kernel: str | Kernel,
+    *,
+    embedding: str = "auto",
+    n_landmarks: int | None = None,
+    n_components: int | None = None,
+    n_lists: int | None = None,
+    n_bytes: int | None = None,
+    n_probe: int | None = None,
+    seed: int = 0,
+) -> Index:
+    """Return an index by inverted lists: the fastest way to nearly all of the true answer.
+
+    Items become vectors whose distances rank as the kernel, and the vectors short codes in many
+    lists. A query scans the codes of the nearest lists, and the kernel ranks the best of them.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity; it need not be positive semi-definite.
+    embedding : {"auto", "kpca", "vectors", "square_root", "additive"}
+        How items become vectors; see `mercer.embeddings.Euclidean`.
+    n_landmarks, n_components : int, optional
+        As there; chosen from the number of items and the spectrum by default.
+    n_lists : int, optional
+        How many lists; near √n by default.
+    n_bytes : int, optional
+        How many bytes an item is kept as; one for four components by default.
+    n_probe : int, optional
+        How many lists a query looks into, on average; `search(..., effort=)` changes it for one
+        search. See `mercer.search.Inverted`.
+    seed : int
+        Chooses landmarks and centroids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=6000)
+    >>> index = mercer.inverted("chi2").fit(X).add(X)
+    >>> index.search(X[:3], k=2, candidates=50, effort=16).ids[:, 0]
+    array([0, 1, 2])
+    """
+    vectors = Euclidean(
+        kernel, embedding, n_components=n_components, n_landmarks=n_landmarks, seed=seed
+    )
+    code = Product(n_bytes, "deal", bits=4, seed=seed)
+    return Index(kernel, vectors, Inverted(code, n_lists, n_probe, seed))
+
+
+def graph(
+    kernel: str | Kernel,
+    *,
+    embedding: str = "auto",
+    n_landmarks: int | None = None,
+    n_components: int | None = None,
+    n_links: int = 16,
+    ef_build: int = 60,
+    ef: int | None = None,
+    seed: int = 0,
+) -> Index:
+    """Return an index by a navigable graph over vectors of one byte a dimension.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity; it need not be positive semi-definite.
+    embedding : {"auto", "kpca", "vectors", "square_root", "additive"}
+        How items become vectors; see `mercer.embeddings.Euclidean`.
+    n_landmarks, n_components : int, optional
+        As there; chosen from the number of items and the spectrum by default.
+    n_links, ef_build : int
+        How many links a row has, and how hard the best are looked for; see `mercer.search.Graph`.
+    ef : int, optional
+        How many rows a query keeps in mind; `search(..., effort=)` changes it for one search.
+    seed : int
+        Chooses landmarks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=6000)
+    >>> index = mercer.graph("chi2").fit(X).add(X)
+    >>> index.search(X[:3], k=2, candidates=50).ids[:, 0]
+    array([0, 1, 2])
+    """
+    vectors = Euclidean(
+        kernel, embedding, n_components=n_components, n_landmarks=n_landmarks, seed=seed
+    )
+    return Index(kernel, vectors, Graph(n_links, ef_build, ef))

@@ -1,0 +1,163 @@
+"""Distances of vectors rank as the kernel: exactly where a map exists, nearly elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from zoo import ANIMALS, COUNTS, HISTOGRAMS, SPARSE, VECTORS
+
+import mercer
+from mercer import kernels
+from mercer.embeddings import AdditiveMap, Euclidean, Identity, KernelPCA, SquareRoot
+from mercer.errors import InputError
+from mercer.testing import check_embedding
+
+KERNELS = {animal.name: animal for animal in ANIMALS}
+
+
+def squares(embedding, X, Q):
+    """Return all squared distances from queries to items."""
+    Z, Zq = embedding.transform(X).astype(np.float64), embedding.query(Q).astype(np.float64)
+    return np.square(Zq[:, None] - Z).sum(axis=2)
+
+
+def share_of_nearest(embedding, X, Q, k=5, among=15):
+    """Return how many of the k largest kernel values are among the nearest vectors."""
+    K = kernels.get(embedding.kernel)(Q, X, dtype=np.float64)
+    least = -np.sort(-K, axis=1)[:, k - 1 : k]  # as good as the k-th counts, for there are ties
+    near = np.argsort(squares(embedding, X, Q), axis=1)[:, :among]
+    found = (np.take_along_axis(K, near, 1) >= least - 1e-12).sum(axis=1)
+    return np.minimum(found, k).mean() / k
+
+
+@pytest.mark.parametrize("animal", ANIMALS, ids=lambda a: a.name)
+def test_contract(animal):
+    check_embedding(Euclidean(animal.kernel, n_landmarks=30), animal.X)
+
+
+@pytest.mark.parametrize(
+    "kernel, X",
+    [
+        ("linear", VECTORS),
+        ("linear", COUNTS),
+        ("cosine", VECTORS),
+        ("rbf", VECTORS),
+        ("hellinger", HISTOGRAMS),
+        ("hellinger", COUNTS),
+        (3.0 * kernels.Linear(), VECTORS),
+        (kernels.Cosine().exp(2.0), VECTORS),
+        (kernels.RBF(gamma=0.01).exp(2.0), VECTORS),
+    ],
+    ids=str,
+)
+def test_exact_maps_rank_exactly(kernel, X):
+    """Increasing functions of the kernel included; all dimensions kept."""
+    embedding = Euclidean(kernel, n_components=X.shape[1]).fit(X)
+    assert isinstance(embedding.map_, (Identity, SquareRoot))
+    assert embedding.n_landmarks_ == 0
+    K = kernels.get(kernel)(X, X.copy(), dtype=np.float64)
+    D = squares(embedding, X, X)
+    nearest = np.take_along_axis(K, np.argsort(D, axis=1), 1)
+    scale = np.abs(K).max()
+    assert (np.diff(nearest, axis=1) <= 1e-5 * scale).all()
+
+
+def test_zero_vectors_rank_by_their_cosine_of_zero():
+    X = VECTORS.copy()
+    X[3] = 0
+    embedding = Euclidean("cosine", n_components=24).fit(X)
+    D = squares(embedding, X, VECTORS[:1])
+    np.testing.assert_allclose(D[0], 2 - 2 * kernels.Cosine()(VECTORS[:1], X)[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["chi2", "jensen_shannon", "intersection", "exp_chi2"])
+@pytest.mark.parametrize("how", ["square_root", "additive"])
+def test_maps_of_histograms_rank_nearly(name, how):
+    for X in (HISTOGRAMS, COUNTS):
+        embedding = Euclidean(name, how).fit(X)
+        assert isinstance(embedding.map_, SquareRoot if how == "square_root" else AdditiveMap)
+        assert share_of_nearest(embedding, X, X[:20]) > 0.85
+
+
+@pytest.mark.parametrize("name", ["my_chi2", "sum", "my_dot", "strings", "normalized"])
+def test_landmarks_rank_nearly(name):
+    animal = KERNELS[name]
+    X = animal.X
+    embedding = Euclidean(animal.kernel, n_landmarks=60).fit(X)
+    assert isinstance(embedding.map_, KernelPCA)
+    assert embedding.n_landmarks_ == 60
+    assert share_of_nearest(embedding, X, X[:20]) > 0.85
+
+
+def test_self_similarities_that_vary_are_made_up_for():
+    """Items of any length: without the dimension for k(x, x), short ones would come first."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(400, 8)) * rng.uniform(0.2, 3, size=(400, 1))).astype(np.float32)
+    Q = rng.normal(size=(30, 8)).astype(np.float32)
+    for how in ("vectors", "kpca"):
+        embedding = Euclidean("linear", how, n_components=8, n_landmarks=100).fit(X)
+        assert embedding.top_ == pytest.approx(np.square(X).sum(axis=1).max(), rel=1e-4)
+        assert share_of_nearest(embedding, X, Q, k=5, among=5) > 0.95
+        assert (embedding.query(Q)[:, -1] == 0).all()
+        plain = embedding.transform(X)[:, :-1].astype(np.float64)
+        D = np.square(embedding.query(Q)[:, None, :-1] - plain).sum(axis=2)
+        K = Q @ X.T
+        best, near = np.argsort(-K, axis=1)[:, :5], np.argsort(D, axis=1)[:, :5]
+        assert np.mean([np.isin(a, b).mean() for a, b in zip(best, near, strict=True)]) < 0.5
+
+
+def test_items_above_the_largest_of_fit_are_taken():
+    embedding = Euclidean("linear").fit(VECTORS)
+    Z = embedding.transform(10 * VECTORS)
+    assert np.isfinite(Z).all()
+    assert (Z[:, -1] == 0).all()
+
+
+def test_sparse_and_wide_items_go_through_landmarks():
+    assert isinstance(Euclidean("chi2").fit(SPARSE).map_, KernelPCA)
+    assert isinstance(Euclidean("chi2", "square_root").fit(SPARSE).map_, SquareRoot)
+    wide = np.random.default_rng(0).random((40, 2100)).astype(np.float32)
+    assert isinstance(Euclidean("chi2", n_components=8).fit(wide).map_, KernelPCA)
+
+
+def test_wide_vectors_keep_their_principal_axes():
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(500, 6)) @ rng.normal(size=(6, 200))).astype(np.float32)
+    embedding = Euclidean("rbf").fit(X)
+    assert embedding.axes_.shape == (200, 8)  # six, rounded up
+    D = np.square(X[:9, None].astype(np.float64) - X).sum(axis=2)
+    np.testing.assert_allclose(squares(embedding, X, X[:9]), D, rtol=1e-3, atol=1e-3 * D.max())
+
+
+def test_numbers_are_chosen_from_the_items():
+    X = np.random.default_rng(0).dirichlet(np.full(24, 0.4), size=1200)
+    landmarks = [Euclidean("chi2", "kpca").fit(X[:n]).n_landmarks_ for n in (50, 400, 1200)]
+    assert landmarks == [32, 100, 256]
+    kept = Euclidean("chi2", "kpca").fit(X).transform(X[:3]).shape[1]
+    assert kept % 8 == 0
+    assert 16 <= kept <= 128
+
+
+@pytest.mark.parametrize(
+    "kernel, how, text",
+    [
+        ("chi2", "best", "how is 'best'. Ways are: auto, kpca"),
+        ("chi2", "vectors", "'vectors' does not stand for 'chi2'. Use 'kpca'"),
+        ("rbf", "square_root", "does not stand for"),
+        ("hellinger", "additive", "does not stand for"),
+        ("laplacian", "vectors", "does not stand for"),
+    ],
+)
+def test_ways_are_checked(kernel, how, text):
+    with pytest.raises(InputError, match=text):
+        Euclidean(kernel, how)
+
+
+def test_parameters_are_checked():
+    for options in ({"n_components": 0}, {"n_landmarks": 0}, {"seed": -1}):
+        with pytest.raises(InputError, match=f"{next(iter(options))} is"):
+            Euclidean("chi2", **options)
+    with pytest.raises(InputError, match="unit=True changes Linear"):
+        Identity("linear", unit=True)
+    with pytest.raises(InputError, match="negative"):
+        mercer.inverted("chi2").fit(VECTORS)
