@@ -22,6 +22,8 @@ BITS[5] = False
 SPARSE = scipy.sparse.csr_array(COUNTS.astype(np.float32))
 WORDS = ["".join(rng.choice(list("abcd"), size=rng.integers(1, 9))) for _ in range(70)]
 SETS = mercer.Ragged.from_list([rng.random((int(rng.integers(1, 6)), 3)) for _ in range(70)])
+PLACES = rng.integers(0, 9, (len(SETS.values), 2))  # with ties
+SETS = mercer.Ragged(SETS.values, SETS.offsets, PLACES)
 
 
 def placed_sets(n=70, seed=8):
@@ -141,13 +143,22 @@ def _animals() -> list[Animal]:
         Animal("learned-indefinite", learned(kernels.Tversky(0.9, 0.1), BITS), BITS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
     ]  # fmt: skip
-    pyramid = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])
-    found += [
-        Animal("pyramid_match", pyramid, SETS),
-        Animal("pyramid_match-normalized", pyramid.normalized(), SETS),
-        Animal("pyramid_match-minimum", kernels.PyramidMatch(0.3, 2, normalize="minimum"), SETS),
-    ]
-    return found
+    return found + _pyramids()
+
+
+def _pyramids() -> list[Animal]:
+    some = SETS.values[:9]
+    match = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])
+    parents, weights = [-1, -1, -1, 0, 0, 1, 1, 2, 2], [1, 1, 1.5, 2, 2, 3, 1, 2, 1.5]
+    found = {
+        "pyramid_match": match,
+        "pyramid_match-normalized": match.normalized(),
+        "pyramid_match-minimum": kernels.PyramidMatch(0.3, 2, normalize="minimum"),
+        "vocabulary_pyramid": kernels.VocabularyPyramid(some, parents, weights),
+        "spatial_pyramid": kernels.SpatialPyramid(some[:6], [[0, 0], [8, 8]]),
+        "proximity_distribution": kernels.ProximityDistribution(some[:6], 3),
+    }
+    return [Animal(name, kernel, SETS) for name, kernel in found.items()]
 
 
 ANIMALS = _animals()

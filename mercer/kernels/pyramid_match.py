@@ -19,6 +19,7 @@ __all__ = ["PyramidMatch"]
 
 FARTHEST = 2.0**52  # bins from the origin: beyond, double precision does not know the bin
 MOST_LEVELS = 24
+HALVINGS = 16  # of the range of the data, at most
 SAMPLE, PROBES = 1000, 64  # sets that `for_data` looks at, and those it finds neighbours of
 NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: the finest level has that
 ALL_SHARE = 0.5  # matched with a typical set: no coarser level is needed
@@ -161,15 +162,15 @@ class PyramidMatch(Pyramid):
 
 def _chosen_sides(sets: Ragged, seed: int) -> list[float]:
     """Return the sides of useful bins, finest first."""
-    values = sets.values[np.isfinite(sets.values).all(axis=1)]
-    span = float(np.ptp(values, axis=0).max(initial=0)) if len(values) else 0.0
+    span = float(np.ptp(sets.values, axis=0).max(initial=0)) if len(sets.values) else 0.0
     sides = [2 * span or 1.0]
-    while len(sides) < MOST_LEVELS and span > 0:
-        nearest, typical = _shares(sets, sides[0] / 2, seed)
+    for _ in range(HALVINGS if span > 0 and len(sets) > 1 else 0):
+        side = sides[0] / 2
+        nearest, typical = _shares(sets, side, seed)
         if nearest < NEIGHBOURS_SHARE:
             break
-        # a level on which even typical sets meet makes all coarser ones useless
-        sides = [sides[0] / 2] if typical >= ALL_SHARE else [sides[0] / 2, *sides]
+        # a level on which any two sets meet makes all coarser ones useless
+        sides = [side] if typical >= ALL_SHARE else [side, *sides]
     return sides
 
 
@@ -179,6 +180,4 @@ def _shares(sets: Ragged, side: float, seed: int) -> tuple[float, float]:
     P = kernel.prepare(sets)
     shares: Array = kernel(P[:PROBES], P)
     np.fill_diagonal(shares, np.nan)
-    if shares.shape[1] < 2:
-        return 0.0, 0.0
     return float(np.median(np.nanmax(shares, axis=1))), float(np.nanmedian(shares))
