@@ -175,6 +175,7 @@ def test_scans_of_the_experiments_are_asymmetric_distances(experiments, data):
     assert np.mean(agree) > 4.8  # equal codes tie
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_dir(), reason="needs the real data: set MERCER_DATA")
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_on_real_data(experiments, name, tmp_path, capsys):

@@ -140,6 +140,7 @@ def test_rates_are_means_over_classes(experiments):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_dir(), reason="needs the real data: set MERCER_DATA")
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_on_real_data(experiments, name, tmp_path, capsys):

@@ -237,6 +237,7 @@ def test_only_those_who_reach_the_recall_are_compared(bench):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_run_writes_all_points(bench, tmp_path, capsys):
     few = ["--task", "made", "--rows", "500", "--queries", "30", "-k", "5", "--rounds", "2"]
     few += ["--seconds", "0.001", "--rivals", "root-ivf,brute_force", "--output", str(tmp_path)]
