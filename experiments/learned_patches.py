@@ -27,7 +27,7 @@ NOISE = 6.0  # grey levels
 SIDE = 16  # of raw patches, in pixels
 TRUE_POSITIVES = 0.95
 KS = (1, 5, 10, 20, 50, 100)
-SLACKS = (1e-3, 1e-2, 0.1, 1.0)
+SLACKS = (1e-4, 1e-3, 1e-2, 0.1)
 BITS, SHARE = 256, 0.05
 SIFT, RAW = "SIFT", "raw"
 
