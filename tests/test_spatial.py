@@ -127,7 +127,9 @@ def test_bad_sets(kernel):
         kernel(mercer.Ragged(WORDS[:1], [0, 1]))
     with pytest.raises(InputError, match=r"positions have shape \(1,\)"):
         kernel(mercer.Ragged(WORDS[:1], [0, 1], [1.0]))
-    with pytest.raises(InputError, match=r"1 positions are NaN or infinite \(first: set 2\)"):
+    with pytest.raises(
+        InputError, match=r"1 of 2 positions contain NaN or infinity \(first: row 2\)"
+    ):
         kernel(mercer.Ragged(WORDS[:2], [0, 0, 1, 2], [[1.0, 1.0], [np.nan, 1.0]]))
     with pytest.raises(InputError, match="vectors have 2 features but the words 3"):
         kernel(mercer.Ragged(WORDS[:1, :2], [0, 1], place))

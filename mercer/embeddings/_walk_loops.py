@@ -120,7 +120,7 @@ def project(X, coefficients, down, seed, walk, out):  # type: ignore[no-untyped-
             value = math.sqrt(coefficients[np.int64(bins[a]) >> down])
             if not walk:
                 value *= math.sqrt(counts[a])
-            for node in range(motion(counts[a] if walk else 1, nodes, shares)):
+            for node in range(motion(counts[a] if walk else 1, nodes, shares) if value else 0):
                 stream = scattered(own ^ np.uint64(bits_of(nodes[node])))
                 _add(stream, np.float32(value * shares[node]), even, odd)
         for j in range(out.shape[1]):

@@ -74,27 +74,39 @@ def _slot(number, n_bits):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
-def _room_for(offsets):  # type: ignore[no-untyped-def]
-    """Return the size of a table, as a power of 2, for the longest row."""
-    longest = 1
-    for i in range(len(offsets) - 1):
-        longest = max(longest, offsets[i + 1] - offsets[i])
+def _bits_for(n_bins):  # type: ignore[no-untyped-def]
+    """Return the size of a table for so many bins, as a power of 2."""
     n_bits = 4
-    while (1 << n_bits) < ROOM * longest:
+    while (1 << n_bits) < ROOM * n_bins:
         n_bits += 1
     return n_bits
 
 
 @njit(**FAST)
-def _enter(X, i, table, n_bits):  # type: ignore[no-untyped-def]
-    """Note in a table where each bin of row i stands, counted from 1; 0 is a free place."""
-    table[:] = 0
+def _table_for(offsets):  # type: ignore[no-untyped-def]
+    """Return a table that has room for the longest row."""
+    longest = 0
+    for i in range(len(offsets) - 1):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    return np.empty(1 << _bits_for(longest), np.int32)
+
+
+@njit(**FAST)
+def _enter(X, i, table):  # type: ignore[no-untyped-def]
+    """Note in a table where each bin of row i stands, counted from 1; 0 is a free place.
+
+    Return how many bits name a place in the part of the table that is used.
+    """
     offsets, bins, _ = X
+    n_bits = _bits_for(offsets[i + 1] - offsets[i])
+    last = (1 << n_bits) - 1
+    table[: last + 1] = 0
     for a in range(offsets[i], offsets[i + 1]):
         slot = _slot(bins[a], n_bits)
         while table[slot] != 0:
-            slot = (slot + 1) & (len(table) - 1)
+            slot = (slot + 1) & last
         table[slot] = a - offsets[i] + 1
+    return n_bits
 
 
 @njit(**FAST)
@@ -105,7 +117,7 @@ def _intersect(X, i, table, n_bits, Y, j, coefficients, down):  # type: ignore[n
     """
     _, x_bins, x_counts = X
     offsets, y_bins, y_counts = Y
-    first = X[0][i] - 1
+    first, last = X[0][i] - 1, (1 << n_bits) - 1
     total = 0.0
     for b in range(offsets[j], offsets[j + 1]):
         slot = _slot(y_bins[b], n_bits)
@@ -116,7 +128,7 @@ def _intersect(X, i, table, n_bits, Y, j, coefficients, down):  # type: ignore[n
                 shared = min(np.int64(x_counts[a]), np.int64(y_counts[b]))
                 total += coefficients[np.int64(y_bins[b]) >> down] * shared
                 break
-            slot = (slot + 1) & (len(table) - 1)
+            slot = (slot + 1) & last
             place = table[slot]
     return total
 
@@ -127,10 +139,9 @@ def tile(X, Y, coefficients, down, out):  # type: ignore[no-untyped-def]
 
     X and Y are (offsets, bins, counts). Sums are in double precision.
     """
-    n_bits = _room_for(X[0])
-    table = np.empty(1 << n_bits, np.int32)
+    table = _table_for(X[0])
     for i in range(out.shape[0]):
-        _enter(X, i, table, n_bits)
+        n_bits = _enter(X, i, table)
         for j in range(out.shape[1]):
             out[i, j] = _intersect(X, i, table, n_bits, Y, j, coefficients, down)
 
@@ -138,10 +149,9 @@ def tile(X, Y, coefficients, down, out):  # type: ignore[no-untyped-def]
 @cached_njit(**FAST)
 def gather(Q, X, ids, coefficients, down, out):  # type: ignore[no-untyped-def]
     """Fill out[i, j] with that of rows i of Q and ids[i, j] of X; ids of -1 give 0."""
-    n_bits = _room_for(Q[0])
-    table = np.empty(1 << n_bits, np.int32)
+    table = _table_for(Q[0])
     for i in range(ids.shape[0]):
-        _enter(Q, i, table, n_bits)
+        n_bits = _enter(Q, i, table)
         for j in range(ids.shape[1]):
             row = ids[i, j]
             if row >= 0:
