@@ -70,3 +70,13 @@ def reduced(data: Photos, n_components: int = 6) -> Photos:
         return Ragged(np.hstack([components, sets.positions]), sets.offsets, sets.positions)
 
     return Photos(projected(data.base), data.y, projected(data.queries), data.asked)
+
+
+def with_position(data: Photos, weight: float = 1.5) -> Photos:
+    """Return whole features with their weighted position as two more dimensions."""
+
+    def widened(sets: Ragged) -> Ragged:
+        places = weight * sets.positions
+        return Ragged(np.hstack([sets.values.astype(np.float32), places]), sets.offsets, places)
+
+    return Photos(widened(data.base), data.y, widened(data.queries), data.asked)

@@ -16,7 +16,7 @@ import numpy as np
 import mercer
 from experiments import curves, report
 from experiments.hashed import n_candidates
-from experiments.photos import Photos, photos, reduced
+from experiments.photos import Photos, photos, reduced, with_position
 from mercer import Ragged, evaluate, kernels
 from mercer.kernels import Kernel, Pyramid
 
@@ -24,10 +24,12 @@ EPSILONS = (1.0, 0.5)
 BITS = 256
 SIFT_LENGTH = 512.0  # of every descriptor as bytes
 # the features each kernel compares, and how it is made of the base photos
-UNIFORM, SMALL, WHOLE = "PyramidMatch", "components and position", "SIFT and position"
+UNIFORM = "PyramidMatch"
+SMALL, WHOLE, WIDE = "components and position", "SIFT and position", "SIFT with its position"
 MADE: dict[str, tuple[str, Callable[[Ragged], Kernel]]] = {
     UNIFORM: (SMALL, lambda X: kernels.PyramidMatch.for_data(X).normalized()),
     "PyramidMatch from 64": (SMALL, lambda X: kernels.PyramidMatch(64.0, 4).normalized()),
+    "VocabularyPyramid": (WIDE, lambda X: kernels.VocabularyPyramid.for_data(X).normalized()),
     "SpatialPyramid": (WHOLE, lambda X: kernels.SpatialPyramid.for_data(X).normalized()),
     "ProximityDistribution": (
         WHOLE, lambda X: kernels.ProximityDistribution.for_data(X).normalized(),
@@ -37,7 +39,7 @@ MADE: dict[str, tuple[str, Callable[[Ragged], Kernel]]] = {
         WHOLE, lambda X: kernels.Corr.for_data(X, position_weight=0.25 * SIFT_LENGTH**2),
     ),
 }  # fmt: skip
-PYRAMIDS = [UNIFORM, "PyramidMatch from 64", "SpatialPyramid"]
+PYRAMIDS = [UNIFORM, "PyramidMatch from 64", "VocabularyPyramid", "SpatialPyramid"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Measurement:
 
 def measure(data: Photos, names: Sequence[str], n_landmarks: int) -> Iterator[Measurement]:
     """Yield one measurement after the other, for every kernel and way to search."""
-    features = {WHOLE: data, SMALL: reduced(data)}
+    features = {WHOLE: data, SMALL: reduced(data), WIDE: with_position(data)}
     for name in names:
         kind, make = MADE[name]
         some = features[kind]
