@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, astuple, fields
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
+
+from mercer.errors import LearningWarning
 
 
 def options(description: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -23,11 +27,12 @@ def options(description: str | None, arguments: Sequence[str] | None) -> argpars
 
 def publish(
     name: str, measure: Callable[[], Sequence[Any]], draw: Callable[[Sequence[Any], Path], None],
-    folder: Path, across: tuple[str, str] | None = None,
+    folder: Path, across: tuple[str, ...] | None = None,
 ) -> None:  # fmt: skip
     """Measure, print the table, and write NAME.csv and NAME.svg.
 
-    `across` names the column whose values become columns of the table, and the one shown there.
+    `across` names the column whose values become columns of the table, and what is shown there:
+    one column, or a mean and its deviation.
     """
     started = time.perf_counter()
     # small eigenproblems: two BLAS threads wait for each other longer than they compute
@@ -40,6 +45,21 @@ def publish(
     print(f"{time.perf_counter() - started:.0f} s; {name}.csv and {name}.svg are in {folder}")
 
 
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what a call returns, and how many seconds it took."""
+    started = time.perf_counter()
+    returned = call()
+    return returned, time.perf_counter() - started
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Say nothing of constraints that cannot be met: the experiment tells how many hold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LearningWarning)
+        yield
+
+
 def write_csv(rows: Sequence[Any], path: Path) -> None:
     """Write dataclass objects, one a line."""
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -48,11 +68,11 @@ def write_csv(rows: Sequence[Any], path: Path) -> None:
         writer.writerows(astuple(row) for row in rows)
 
 
-def table(rows: Sequence[Any], across: tuple[str, str] | None = None) -> str:
+def table(rows: Sequence[Any], across: tuple[str, ...] | None = None) -> str:
     """Return dataclass objects as text, columns as wide as they need.
 
     One a line; or, where `across` is (a, b), those that differ in a and b alone share a line, with
-    a column for each value of a that shows b.
+    a column for each value of a that shows b. Where it is (a, b, c), the column shows b ± c.
     """
     lines = [asdict(row) for row in rows]
     lines = _turned(lines, *across) if across else lines
@@ -64,13 +84,13 @@ def table(rows: Sequence[Any], across: tuple[str, str] | None = None) -> str:
     )
 
 
-def _turned(lines: Sequence[dict[str, Any]], name: str, value: str) -> list[dict[str, Any]]:
+def _turned(lines: Sequence[dict[str, Any]], name: str, *shown: str) -> list[dict[str, Any]]:
     headers = dict.fromkeys(f"{name} {_cell(line[name])}" for line in lines)
     turned: dict[tuple[Any, ...], dict[str, Any]] = {}
     for line in lines:
-        rest = {key: cell for key, cell in line.items() if key not in (name, value)}
+        rest = {key: cell for key, cell in line.items() if key not in (name, *shown)}
         place = turned.setdefault(tuple(rest.values()), rest | dict.fromkeys(headers, ""))
-        place[f"{name} {_cell(line[name])}"] = line[value]
+        place[f"{name} {_cell(line[name])}"] = " ± ".join(_cell(line[key]) for key in shown)
     return list(turned.values())
 
 

@@ -5,19 +5,31 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`.
-Their parts: items (`mercer.items`, `Ragged`), kernels (`mercer.kernels`, `kernel`), embeddings
-(`mercer.embeddings`), codes (`mercer.codes`), searchers (`mercer.search`); truth and recall
-(`mercer.evaluate`), optimal matchings of two sets (`mercer.matching`), and contract tests
-(`mercer.testing`).
+Methods: `exact`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`;
+`pyramid`; `learned`, after `mercer.learn`. Their parts: items (`mercer.items`, `Ragged`), kernels
+(`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes (`mercer.codes`), searchers
+(`mercer.search`); truth and recall (`mercer.evaluate`), optimal matchings of two sets
+(`mercer.matching`), and contract tests (`mercer.testing`).
 """
 
-from mercer import codes, embeddings, evaluate, items, kernels, matching, parallel, search, testing
+from mercer import (
+    codes,
+    embeddings,
+    evaluate,
+    items,
+    kernels,
+    learn,
+    matching,
+    parallel,
+    search,
+    testing,
+)
 from mercer.errors import (
     CertificateWarning,
     CheckError,
     InputError,
     KernelError,
+    LearningWarning,
     MercerError,
     NotFittedError,
     StoreError,
@@ -33,10 +45,13 @@ from mercer.methods import (
     klsh,
     kpca_lsh,
     kpca_pq,
+    learned,
     lsh,
+    pyramid,
     rmmh,
 )
 from mercer.ragged import Ragged
+from mercer.relearning import relearn
 from mercer.saved import load
 from mercer.store import verify
 
@@ -48,6 +63,7 @@ __all__ = [
     "Index",
     "InputError",
     "KernelError",
+    "LearningWarning",
     "Matches",
     "MercerError",
     "NotFittedError",
@@ -66,11 +82,15 @@ __all__ = [
     "klsh",
     "kpca_lsh",
     "kpca_pq",
+    "learn",
+    "learned",
     "load",
     "lsh",
     "matching",
     "parallel",
+    "pyramid",
     "register",
+    "relearn",
     "rmmh",
     "search",
     "testing",

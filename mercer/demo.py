@@ -103,6 +103,9 @@ def tried(kernel: Kernel, settings: Settings) -> dict[str, Index]:
         "klsh": methods.klsh(kernel, n_bits=128, n_landmarks=p, subset=None, rank=E),
         "rmmh": methods.rmmh(kernel, n_bits=128, n_landmarks=p),
         "kpca_lsh": methods.kpca_lsh(kernel, n_bits=128, n_landmarks=p, n_components=E),
+        "kpca_pq": methods.kpca_pq(kernel, n_bytes=16, n_landmarks=p, n_components=E),
+        "inverted": methods.inverted(kernel),
+        "graph": methods.graph(kernel),
     }
 
 

@@ -10,6 +10,7 @@
     └── CheckError (AssertionError)       a `mercer.testing` check that does not hold
 
     CertificateWarning (UserWarning)      a kernel disproved its own claims during a search
+    LearningWarning (UserWarning)         constraints that a metric did not learn
 
 Each message says where it happened and what was found, what is required, and what to do.
 """
@@ -21,6 +22,7 @@ __all__ = [
     "CheckError",
     "InputError",
     "KernelError",
+    "LearningWarning",
     "MercerError",
     "NotFittedError",
     "StoreError",
@@ -49,6 +51,10 @@ class StoreError(MercerError, OSError):
 
 class CertificateWarning(UserWarning):
     """A kernel disproved its own claims during a search: nothing it answered is certified."""
+
+
+class LearningWarning(UserWarning):
+    """Constraints that no metric can meet, or that learning did not come to terms with."""
 
 
 class CheckError(MercerError, AssertionError):

@@ -121,9 +121,7 @@ def length(X: Any) -> int:
 
 
 def form(X: Any) -> tuple[str, int] | None:
-    """Return how checked vectors are stored and how wide they are; None for other items.
-
-    Sets are as wide as their vectors; where all are empty, any width will do.
+    """Return how checked vectors or sets are stored and how wide they are; None for others.
 
     Examples
     --------
@@ -132,8 +130,8 @@ def form(X: Any) -> tuple[str, int] | None:
     >>> items.form(np.zeros((3, 128)))
     ('dense', 128)
     """
-    if isinstance(X, Ragged):
-        return ("sets", int(X.values.shape[1])) if len(X.values) else None
+    if isinstance(X, Ragged):  # empty sets alone have no width, and go with any
+        return ("sets", int(X.values.shape[1])) if X.values.shape[1] else None
     if not hasattr(X, "shape") or len(X.shape) != 2:
         return None
     return "sparse" if is_sparse(X) else "dense", int(X.shape[1])

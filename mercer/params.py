@@ -9,9 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer import items
 from mercer.errors import InputError
+from mercer.ragged import Ragged
 
 __all__ = ["Params", "check_count", "check_number", "is_same", "plain"]
+
+RAGGED_PARTS = ("values", "offsets", "positions")
 
 
 class Params:
@@ -106,9 +110,17 @@ def plain(value: Any) -> Any:
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """Whether two parameters are equal; arrays are compared by shape and content."""
+    """Whether two parameters are equal; arrays and items are compared by shape and content."""
+    if left is right:
+        return True
+    if isinstance(left, Ragged) and isinstance(right, Ragged):
+        return all(is_same(getattr(left, part), getattr(right, part)) for part in RAGGED_PARTS)
+    if items.is_sparse(left) and items.is_sparse(right):
+        return bool(left.shape == right.shape and (left != right).nnz == 0)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(is_same, left, right))
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
-        return left is right or np.array_equal(left, right)
+        return np.array_equal(left, right)
     return bool(left == right)
 
 

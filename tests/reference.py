@@ -124,3 +124,62 @@ def needed(bounds, scores, k, error):
     """Return for how many rows of each query the bound reaches the k-th score (B20)."""
     kth = -np.sort(-scores, axis=1)[:, k - 1]
     return (bounds >= (kth - error)[:, None]).sum(axis=1)
+
+
+# ---- metric learning
+
+
+def itml(X, pairs, signs, bounds, slack, orders):
+    """Return A after projections on pairs in these orders: the formulas of M, one at a time."""
+    A, duals, moved = np.eye(X.shape[1]), np.zeros(len(pairs)), bounds.astype(float).copy()
+    for order in orders:
+        for c in order:
+            v = X[pairs[c, 0]] - X[pairs[c, 1]]
+            p = v @ A @ v
+            a = signs[c] * slack / (slack + 1) * (1 / p - 1 / moved[c])
+            a = min(duals[c], a)
+            duals[c] -= a
+            beta = signs[c] * a / (1 - signs[c] * a * p)
+            moved[c] = slack * moved[c] / (slack + signs[c] * a * moved[c])
+            A = A + beta * np.outer(A @ v, A @ v)
+    return A, duals, moved
+
+
+def itml_coefficients(K0, pairs, signs, bounds, slack, orders):
+    """Return S of G = I + Φ S Φᵀ by lemma 2 of M, for pairs of basis items."""
+    c, duals = len(K0), np.zeros(len(pairs))
+    S = np.zeros((c, c))
+    for order in orders:
+        for t in order:
+            e = np.eye(c)[pairs[t, 0]] - np.eye(c)[pairs[t, 1]]
+            h = e + S @ K0 @ e
+            p = h @ K0 @ h
+            inverse = 1 / bounds[t] - signs[t] * duals[t] / slack
+            a = min(duals[t], signs[t] * slack / (slack + 1) * (1 / p - inverse))
+            duals[t] -= a
+            grown = (np.sqrt(1 / (1 - signs[t] * a * p)) - 1) / p
+            S = S + grown * np.outer(h, h + S.T @ K0 @ h)
+    return S
+
+
+def triple_projection(A, u, v, margin, price=np.inf):
+    """Return the metric nearest to A by the LogDet divergence, plus price/2 t² for what is left.
+
+    t = uᵀAu + margin - vᵀAv, found by bisection.
+    """
+    U, D = np.column_stack([u, v]), np.diag([1.0, -1.0])
+    inverse = np.linalg.inv(A)
+
+    def behind(a):
+        B = np.linalg.inv(inverse + a * U @ D @ U.T)
+        return u @ B @ u + margin - v @ B @ v - a / price
+
+    P = U.T @ A @ U
+    s, det = P[0, 0] - P[1, 1], np.linalg.det(P)
+    # a keeps 1 + a s - a² det positive, and the excess falls from infinity to minus infinity
+    root = np.sqrt(s * s + 4 * det)
+    low, high = (s - root) / (2 * det), (s + root) / (2 * det)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if behind(middle) > 0 else (low, middle)
+    return np.linalg.inv(inverse + middle * U @ D @ U.T)

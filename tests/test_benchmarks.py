@@ -32,7 +32,7 @@ def test_gram_prints_a_ratio_for_every_kernel():
 def benchmarks(monkeypatch):
     """Return the modules by name; the root is on the path only meanwhile."""
     monkeypatch.syspath_prepend(str(ROOT))
-    names = ("codes", "lists")
+    names = ("codes", "lists", "sets")
     return SimpleNamespace(**{n: importlib.import_module(f"benchmarks.{n}") for n in names})
 
 
@@ -79,3 +79,15 @@ def test_lists_meet_more_with_more_neighbours(benchmarks, monkeypatch):
         assert [row.share for row in line] == sorted(row.share for row in line)
         assert [row.recall_all for row in line] == sorted(row.recall_all for row in line)
         assert line[-1].recall <= rows[0].recall + 0.05
+
+
+def test_the_baseline_of_sets_computes_the_same(benchmarks):
+    rng = np.random.default_rng(0)
+    sets = mercer.Ragged.from_list([rng.random((30, 2)) for _ in range(12)])
+    kernel = mercer.kernels.PyramidMatch.for_data(sets)
+    P = kernel.prepare(sets)
+    counters = [benchmarks.sets.counter(P[i : i + 1]) for i in range(len(P))]
+    found = benchmarks.sets.plain_scores(kernel, counters[0], counters)
+    np.testing.assert_allclose(found, kernel(P)[0], rtol=1e-6)
+    walks = [benchmarks.sets.plain_walk(kernel, P[i : i + 1], 4000) for i in (0, 1)]
+    assert np.mean(walks[0] * walks[1]) == pytest.approx(kernel(P)[0, 1], abs=0.1 * 30)

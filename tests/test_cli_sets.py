@@ -121,6 +121,18 @@ def test_parameters_change_what_the_data_suggests():
     assert mercer.load("b.index").kernel == kernels.SumMatch(kernels.Laplacian(gamma=0.5))
 
 
+def test_pyramids_take_their_bins_from_the_items():
+    done("build", "base.npz", "a.index", "--kernel", "pyramid_match", "--normalized", "--method",
+         "pyramid", "--set", "n_bits=64")  # fmt: skip
+    suited = kernels.PyramidMatch.for_data(BASE)
+    assert mercer.load("a.index").kernel == suited.normalized()
+    found = jsonl(done("search", "a.index", "base.npz", "-k", "1", "--format", "jsonl"))
+    assert np.mean([one["ids"][0] == one["query"] for one in found]) > 0.9
+    done("build", "base.npz", "b.index", "--kernel", "pyramid_match", "--method", "klsh", "--param",
+         "n_levels=2", "--param", "normalize=minimum")  # fmt: skip
+    assert mercer.load("b.index").kernel == suited.set_params(n_levels=2, normalize="minimum")
+
+
 ERRORS = {
     "no such kernel inside": (["--param", "base=none_such"], "no kernel is called 'none_such'"),
     "a word for a number": (["--param", "base__gamma=x"], "a name and a number are required"),

@@ -115,6 +115,7 @@ def test_results_are_written(experiment, measured, tmp_path):
         assert re.search(rf">{re.escape(rule)}<", text)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_dir(), reason="needs the real data: set MERCER_DATA")
 def test_runs_on_real_data(experiment, tmp_path, capsys):
     few = ["--rows", "300", "--queries", "30", "--landmarks", "64", "--components", "16"]

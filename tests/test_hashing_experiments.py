@@ -239,6 +239,7 @@ def test_script_names_all_experiments():
     assert "curves" not in shown.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_dir(), reason="needs the real data: set MERCER_DATA")
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_on_real_data(experiments, name, tmp_path, capsys):

@@ -15,13 +15,13 @@ LAYERS = [
     ["params", "items", "ragged", "parallel", "progress", "topk", "matches"],
     ["matching"],
     ["kernels"],
-    ["embeddings"],
+    ["embeddings", "learn"],
     ["codes"],
     ["search"],
     ["segment", "segments", "answer", "building", "calibration", "description"],
     ["store"],
     ["index"],
-    ["methods", "fast", "evaluate", "testing", "saved"],
+    ["methods", "evaluate", "testing", "saved", "relearning"],
     ["files", "pictures", "report", "demo", "cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

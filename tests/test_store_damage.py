@@ -197,7 +197,7 @@ PLACES = [[], ["index"], ["index", "embedding"], ["index", "embedding", "state"]
           ["index", "segments", 0, "items", "parts", 0, "prepared"],
           ["index", "segments", 0, "searcher"], ["index", "segments", 0, "searcher", "state"],
           ["index", "facts"]]  # fmt: skip
-FREE = {"spectrum_", "energies_", "n_components_"}  # told, not needed
+FREE = {"floors_", "spectrum_", "energies_", "n_components_"}  # told, not needed
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: "/".join(map(str, place)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 import mercer
-from mercer import kernels
+from mercer import kernels, learn
 
 rng = np.random.default_rng(7)
 VECTORS = rng.normal(size=(70, 24)).astype(np.float32)
@@ -21,6 +22,8 @@ BITS[5] = False
 SPARSE = scipy.sparse.csr_array(COUNTS.astype(np.float32))
 WORDS = ["".join(rng.choice(list("abcd"), size=rng.integers(1, 9))) for _ in range(70)]
 SETS = mercer.Ragged.from_list([rng.random((int(rng.integers(1, 6)), 3)) for _ in range(70)])
+PLACES = rng.integers(0, 9, (len(SETS.values), 2))  # with ties
+SETS = mercer.Ragged(SETS.values, SETS.offsets, PLACES)
 
 
 def placed_sets(n=70, seed=8):
@@ -72,6 +75,15 @@ def cubes(X, Y):
     return (np.asarray(X, np.float64) @ np.asarray(Y, np.float64).T) ** 3
 
 
+def learned(kernel, X):
+    """Return a kernel with a metric learned from a few pairs, in the span of 20 items."""
+    metric = learn.ITML(kernel, n_basis=20, upper=0.5, lower=2.0)
+    pairs = learn.from_pairs([(0, 1), (10, 12), (30, 31)], [(2, 4), (6, 7), (40, 50)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.LearningWarning)
+        return metric.fit(X, pairs).kernel_
+
+
 @dataclass(frozen=True)
 class Animal:
     name: str
@@ -81,16 +93,16 @@ class Animal:
 
 def _animals() -> list[Animal]:
     found = []
-    for name in kernels.NAMES:
+    for name, cls in kernels.NAMES.items():
+        if cls.input == "sets":
+            for kind, X in (("float32", PLACED), ("uint8", PLACED_BYTES)):
+                suited = cls.for_data(X) if hasattr(cls, "for_data") else cls()
+                found += [Animal(f"{name}-{kind}", suited, X)]
+            continue
         kernel = kernels.get(name)
         if kernel.input == "bits":
             found += [Animal(f"{name}-bool", kernel, BITS)]
             found += [Animal(f"{name}-packed", kernel, np.packbits(BITS, axis=1))]
-            continue
-        if kernel.input == "sets":
-            found += [Animal(f"{name}-float32", kernel, PLACED)]
-            suited = getattr(type(kernel), "for_data", lambda X: kernel)(PLACED_BYTES)  # noqa: B023
-            found += [Animal(f"{name}-uint8", suited, PLACED_BYTES)]
             continue
         X = HISTOGRAMS if kernel.nonnegative else VECTORS
         found += [Animal(f"{name}-float32", kernel, X), Animal(f"{name}-uint8", kernel, COUNTS)]
@@ -120,9 +132,33 @@ def _animals() -> list[Animal]:
         Animal("chi2-sets", kernels.SumMatch(chi2).normalized(), PLACED_BYTES),
         Animal("sets", kernels.from_function(mean_match, psd=True), SETS),
         Animal("gram", kernels.from_gram(cubes, psd=True), VECTORS),
+        Animal("mahalanobis", learned(None, VECTORS), VECTORS),
+        Animal("mahalanobis-uint8", kernels.Mahalanobis(np.diag(np.arange(40.0))), COUNTS),
+        Animal("mahalanobis-sparse", kernels.Mahalanobis(np.diag(np.arange(40.0))), SPARSE),
+        Animal("radial", kernels.Intersection().radial(2.0), HISTOGRAMS),
+        Animal("learned", learned(kernels.Chi2(), HISTOGRAMS), HISTOGRAMS),
+        Animal("learned-radial", learned("linear", VECTORS).radial(0.1), VECTORS),
+        Animal("learned-sparse", learned("cosine", SPARSE).normalized(), SPARSE),
+        Animal("learned-sets", learned(kernels.from_function(mean_match, psd=True), SETS), SETS),
+        Animal("learned-indefinite", learned(kernels.Tversky(0.9, 0.1), BITS), BITS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
     ]  # fmt: skip
-    return found
+    return found + _pyramids()
+
+
+def _pyramids() -> list[Animal]:
+    some = SETS.values[:9]
+    match = kernels.PyramidMatch(0.2, 3, weights=[1.0, 0.3, 0.1])
+    parents, weights = [-1, -1, -1, 0, 0, 1, 1, 2, 2], [1, 1, 1.5, 2, 2, 3, 1, 2, 1.5]
+    found = {
+        "pyramid_match": match,
+        "pyramid_match-normalized": match.normalized(),
+        "pyramid_match-minimum": kernels.PyramidMatch(0.3, 2, normalize="minimum"),
+        "vocabulary_pyramid": kernels.VocabularyPyramid(some, parents, weights),
+        "spatial_pyramid": kernels.SpatialPyramid(some[:6], [[0, 0], [8, 8]]),
+        "proximity_distribution": kernels.ProximityDistribution(some[:6], 3),
+    }
+    return [Animal(name, kernel, SETS) for name, kernel in found.items()]
 
 
 ANIMALS = _animals()

@@ -107,7 +107,7 @@ def root(
     "build photos.npy photos.index --kernel chi2 --l1",
     "build points.fvecs points.index --kernel rbf --param gamma=0.5",
     "build photos.npy photos.index --kernel chi2 --method klsh --set n_bits=128",
-    "build features.npz photos.index --kernel corr --method klsh",
+    "build sets.npz my.index --kernel pyramid_match --normalized --method pyramid",
 )
 def build(
     items: ItemsPath,
@@ -119,6 +119,9 @@ def build(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A parameter of the kernel, such as gamma=0.5."),
     ] = None,
+    normalized: Annotated[
+        bool, typer.Option("--normalized", help="Divide the kernel by √(k(x, x) k(y, y)).")
+    ] = False,
     method: Annotated[
         str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(methods.__all__)}.")
     ] = "exact",
@@ -148,7 +151,8 @@ def build(
     arguments.require_names(kernel, method)
     read = read_items(items, key=key, id_column=id_column, l1=l1)
     suited = arguments.make_kernel(kernel, param or [], read.X, seed)
-    made = arguments.make_index(method, suited, setting or [], seed)
+    used = suited.normalized() if normalized else suited
+    made = arguments.make_index(method, used, setting or [], seed)
     made.fit(read.X).add(read.X, arguments.choose_ids(read, ids), n_jobs=threads)
     made.save(index)
     print(f"{index}: {len(made)} items, method {method}, kernel {made.kernel!r}")

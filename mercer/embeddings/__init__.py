@@ -8,6 +8,8 @@ from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
+from mercer.embeddings.metric import LearnedDirections, LearnedMetric
+from mercer.embeddings.pyramid import PyramidDirections
 
 __all__ = [
     "AdditiveMap",
@@ -18,6 +20,9 @@ __all__ = [
     "Identity",
     "KLSHDirections",
     "KernelPCA",
+    "LearnedDirections",
+    "LearnedMetric",
     "MaxMarginDirections",
+    "PyramidDirections",
     "SquareRoot",
 ]

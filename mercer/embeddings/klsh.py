@@ -130,7 +130,7 @@ class KLSHDirections(LandmarkMap):
         """
         X = X if isinstance(X, Prepared) else items.rows_of(X, "KLSHDirections.fit")
         rng = np.random.default_rng(self.seed)
-        L = self._drawn(X, self.n_landmarks, rng)
+        L = self._landmarks(X, self.n_landmarks, rng)
         K = self.compared(L, L[:], dtype=np.float64)
         K = (K + K.T) / 2
         spectrum = Spectrum.of(K if self.center == "none" else centred(K))

@@ -177,7 +177,7 @@ class KernelPCA(LandmarkMap):
         self, kernel: Kernel, X: Any, sample: Prepared, rng: np.random.Generator
     ) -> Prepared:
         if self.landmarks == "random":
-            return self._drawn(X, self.n_landmarks, rng)
+            return self._landmarks(X, self.n_landmarks, rng)
         return sample.take(choice.choose(kernel, sample, self.n_landmarks, self.landmarks, rng))
 
     def _require_definite(self, kernel: Kernel, L: Prepared, K: Matrix, found: Spectrum) -> None:

@@ -101,6 +101,15 @@ class LandmarkMap(Embedding):
         """
         return Z
 
+    def _landmarks(self, X: Any, n: int, rng: np.random.Generator) -> Prepared:
+        """Return at most n landmarks: those that the kernel asks for, and random items."""
+        asked = self.compared.anchors
+        if asked is None:
+            return self._drawn(X, n, rng)
+        if len(asked) >= n:
+            return asked[:n]
+        return Prepared.join([asked, self._drawn(X, n - len(asked), rng)])
+
     def _drawn(self, X: Any, n: int, rng: np.random.Generator) -> Prepared:
         """Return at most n of the items, a random choice in the order of the rows."""
         n_items = items.length(X)

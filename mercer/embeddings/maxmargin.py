@@ -109,7 +109,7 @@ class MaxMarginDirections(LandmarkMap):
         """
         X = X if isinstance(X, Prepared) else items.rows_of(X, "MaxMarginDirections.fit")
         rng = np.random.default_rng(self.seed)
-        L = self._drawn(X, self.n_landmarks, rng)
+        L = self._landmarks(X, self.n_landmarks, rng)
         K = self.compared(L, L[:], dtype=np.float64)
         self._learn((K + K.T) / 2, rng)
         self.landmarks_, self.n_landmarks_ = L, len(L)

@@ -3,7 +3,7 @@
 A kernel compares two items; larger means nearer. See `Kernel` for what all of them can do.
 """
 
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.compiled import CompiledKernel, kernel
 from mercer.kernels.corr import Corr
@@ -17,10 +17,16 @@ from mercer.kernels.functions import (
     from_gram,
 )
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.proximity import ProximityDistribution
+from mercer.kernels.pyramid_match import PyramidMatch
+from mercer.kernels.pyramids import Pyramid
 from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_spec, unregister
 from mercer.kernels.sets import MaxSim, SumMatch
+from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+from mercer.kernels.vocabulary import VocabularyPyramid
 
 __all__ = [
     "NAMES",
@@ -39,7 +45,9 @@ __all__ = [
     "JensenShannon",
     "Kernel",
     "Laplacian",
+    "Learned",
     "Linear",
+    "Mahalanobis",
     "MaxSim",
     "MinMax",
     "Normalized",
@@ -47,11 +55,17 @@ __all__ = [
     "Precomputed",
     "Prepared",
     "Product",
+    "ProximityDistribution",
+    "Pyramid",
+    "PyramidMatch",
+    "Radial",
     "Scaled",
+    "SpatialPyramid",
     "Sum",
     "SumMatch",
     "Tanimoto",
     "Tversky",
+    "VocabularyPyramid",
     "from_distance",
     "from_function",
     "from_gram",

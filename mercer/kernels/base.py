@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,9 @@ from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import Similarity, require_range, unit
 from mercer.params import check_number, plain
 
-__all__ = ["Exp", "Kernel", "Normalized", "Product", "Scaled", "Sum"]
+__all__ = ["Exp", "Kernel", "Normalized", "Product", "Radial", "Scaled", "Sum"]
+
+SAMPLE = 1000  # items from which `for_data` estimates a mean distance
 
 
 class Kernel(Similarity):
@@ -54,6 +56,11 @@ class Kernel(Similarity):
         """Another kernel that is never below this one, for the same prepared items, or None."""
         return None
 
+    @property
+    def anchors(self) -> Prepared | None:
+        """Items that landmarks should have among them, prepared for this kernel, or None."""
+        return None
+
     def __add__(self, other: object) -> Sum:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
@@ -71,6 +78,10 @@ class Kernel(Similarity):
     def normalized(self) -> Normalized:
         """Return k(x, y) / √(k(x, x) k(y, y)), and 0 where an item has k(x, x) = 0."""
         return Normalized(self)
+
+    def radial(self, gamma: float = 1.0) -> Radial:
+        """Return exp(-gamma d²), d² = k(x, x) + k(y, y) - 2 k(x, y): it ranks by the distance."""
+        return Radial(self, gamma)
 
 
 class _Pair(Kernel):
@@ -173,6 +184,12 @@ class _Wrapped(Kernel):
         )  # fmt: skip
         self.nonnegative, self._threads = self.kernel.nonnegative, self.kernel._threads
         self._tile_shape = self.kernel._tile_shape
+
+    @property
+    def anchors(self) -> Prepared | None:
+        """Those of the kernel inside."""
+        inside = self.kernel.anchors
+        return None if inside is None else self.prepare(inside)
 
     def _require_own(self, P: Prepared) -> Prepared:
         """Items prepared for the kernel inside are taken as well."""
@@ -313,6 +330,68 @@ class Normalized(_Wrapped):
 
     def __repr__(self) -> str:
         return f"{_grouped(self.kernel, 3)}.normalized()"
+
+
+class Radial(_Wrapped):
+    """k(x, y) = exp(-gamma d²), with d the distance in the space of `a`; ``a.radial(gamma)``.
+
+    d² = a(x, x) + a(y, y) - 2 a(x, y) is computed in double precision, as it cancels. For the
+    linear kernel it is `RBF`; for a learned one, the Gaussian over the learned metric (K §6.3).
+    """
+
+    def __init__(self, kernel: Kernel, gamma: float = 1.0) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self._validate()
+
+    def _validate(self) -> None:
+        super()._validate()
+        check_number("Radial", "gamma", self.gamma, above=0)
+
+    @classmethod
+    def for_data(cls, kernel: Kernel, X: Any, seed: int = 0) -> Self:
+        """Return it with gamma = 1 / mean d² between different items of a sample of X.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.Radial.for_data(kernels.Linear(), [[0.0], [1.0], [2.0]])
+        Linear().radial(0.5)
+        """
+        P = kernel.prepare(X)
+        P = P.take(np.sort(np.random.default_rng(seed).permutation(len(P))[:SAMPLE]))
+        n, K = len(P), kernel(P, dtype=np.float64)
+        mean = 2 * (n * np.trace(K) - K.sum()) / max(1, n * (n - 1))
+        return cls(kernel, float(1 / mean) if mean > 0 else 1.0)
+
+    def _wrap(self, P: Prepared) -> tuple[Any, ...]:
+        return P, self.kernel._diag(P, np.dtype(np.float64))
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        values = np.empty(out.shape)
+        self.kernel._tile(P.parts[0], R.parts[0], values)
+        out[:] = self._of_distance(values, P.parts[1][:, None], R.parts[1])
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        values = self.kernel._gather(P.parts[0], R.parts[0], ids, np.dtype(np.float64))
+        return self._of_distance(values, P.parts[1][:, None], R.parts[1][ids]).astype(dtype)
+
+    def _of_distance(self, values: Array, own: Array, other: Array) -> Array:
+        return np.asarray(np.exp(-self.gamma * np.maximum(own + other - 2 * values, 0)))
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return np.ones(len(P), dtype)
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: one of e in `a` moves d² by 4 e, and the value by a factor."""
+        largest = max(float(np.abs(P.parts[1]).max()) for P in prepared)
+        absolute = (
+            4 * (self._inner_tolerance(prepared, np.float64) + 2 * unit(np.float64)) * largest
+        )
+        return math.expm1(min(self.gamma * absolute, 100.0)) + 8 * unit(np.float64) + unit(dtype)
+
+    def __repr__(self) -> str:
+        return f"{_grouped(self.kernel, 3)}.radial({float(self.gamma)!r})"
 
 
 def _grouped(kernel: Kernel, binds: int) -> str:

@@ -122,7 +122,8 @@ class Corr(SetKernel):
         return Prepared(self, (sets.values.astype(dtype), squares, _places(sets).astype(dtype)))
 
     def _fill(self, x: Prepared, y: Prepared, block: Array) -> None:
-        np.matmul(x.parts[0], y.parts[0].T, out=block)
+        with np.errstate(invalid="ignore"):  # BLAS may raise the flag for lanes it does not use
+            np.matmul(x.parts[0], y.parts[0].T, out=block)
         others = np.ascontiguousarray(y.parts[2].T)
         weight = block.dtype.type(self._weight)
         _set_loops.to_matches(block, x.parts[1], x.parts[2], y.parts[1], others, weight)

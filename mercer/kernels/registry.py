@@ -7,13 +7,18 @@ import inspect
 from typing import Any
 
 from mercer.errors import InputError, KernelError
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.corr import Corr
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
+from mercer.kernels.learned import Learned, Mahalanobis
+from mercer.kernels.proximity import ProximityDistribution
+from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.sets import MaxSim, SumMatch
+from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
+from mercer.kernels.vocabulary import VocabularyPyramid
 from mercer.params import plain
 
 __all__ = ["NAMES", "from_spec", "get", "names", "register", "to_spec", "unregister"]
@@ -32,6 +37,10 @@ NAMES: dict[str, type[Kernel]] = {
     "laplacian": Laplacian,
     "tanimoto": Tanimoto,
     "tversky": Tversky,
+    "pyramid_match": PyramidMatch,
+    "vocabulary_pyramid": VocabularyPyramid,
+    "spatial_pyramid": SpatialPyramid,
+    "proximity_distribution": ProximityDistribution,
     "sum_match": SumMatch,
     "max_sim": MaxSim,
     "corr": Corr,
@@ -52,6 +61,9 @@ _COMPOSED: dict[str, type[Kernel]] = {
     "exp": Exp,
     "normalized": Normalized,
     "precomputed": Precomputed,
+    "radial": Radial,
+    "mahalanobis": Mahalanobis,
+    "learned": Learned,
 }
 _registered: dict[str, Kernel] = {}
 
@@ -81,6 +93,16 @@ def get(kernel: str | Kernel) -> Kernel:
         near = difflib.get_close_matches(name, [*NAMES, *ALIASES, *_registered], 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Names are: {', '.join(names())}."
         raise InputError(f"no kernel is called {kernel!r}. {hint}")
+    return _with_defaults(name)
+
+
+def _with_defaults(name: str) -> Kernel:
+    arguments = inspect.signature(NAMES[name]).parameters.values()
+    if any(one.default is one.empty for one in arguments):
+        raise InputError(
+            f"the kernel {name!r} needs parameters that depend on the data. Pass a kernel instead "
+            f"of its name: kernels.{NAMES[name].__name__}.for_data(X)."
+        )
     return NAMES[name]()
 
 
@@ -168,7 +190,7 @@ def to_spec(kernel: Kernel) -> dict[str, Any]:
     Returns
     -------
     dict
-        Strings, numbers, dicts, and arrays for `Precomputed`.
+        Strings, numbers, dicts, arrays for `Precomputed`, and items for `Learned`.
 
     Examples
     --------

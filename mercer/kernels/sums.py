@@ -83,6 +83,14 @@ class DotProduct(FeatureSum):
         """Return f of every dense row."""
         return as_type(P.parts[0], dtype)
 
+    def _fill_sums(self, X: Any, Y: Any, out: Array) -> None:
+        plain = isinstance(self._term, _loops.DotTerm) and items.is_sparse(X)
+        if not plain or min(X.shape[0], Y.shape[0]) < FEW_ROWS:
+            return super()._fill_sums(X, Y, out)
+        # a product of sparse matrices meets common features only, a loop over pairs all of them
+        out[:] = (X.astype(out.dtype) @ Y.astype(out.dtype).T).toarray()
+        return None
+
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         if items.is_sparse(P.parts[0]) or min(len(P), len(R)) < FEW_ROWS:
             return super()._tile(P, R, out)

@@ -22,13 +22,17 @@ from mercer.embeddings import (
     Identity,
     KernelPCA,
     KLSHDirections,
+    LearnedDirections,
+    LearnedMetric,
     MaxMarginDirections,
+    PyramidDirections,
     SquareRoot,
 )
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.errors import KernelError, StoreError
 from mercer.kernels import Kernel, Prepared
 from mercer.params import Params, plain
+from mercer.ragged import Ragged
 from mercer.search import BoundScan, Graph, Inverted, Scan, Searcher, SortedLists
 from mercer.segment import Segment
 from mercer.segments import Segments
@@ -53,6 +57,9 @@ EMBEDDINGS: Known = {
     "MaxMarginDirections": (MaxMarginDirections, MAP),
     "FourierDirections": (FourierDirections, {"weights_", "offsets_", "shifts_", "n_landmarks_"}),
     "Identity": (Identity, {"n_features_"}),
+    "PyramidDirections": (PyramidDirections, {"n_features_"}),
+    "LearnedMetric": (LearnedMetric, {"offsets_", "height_"}),
+    "LearnedDirections": (LearnedDirections, {"directions_", "weights_", "n_landmarks_"}),
     "SquareRoot": (SquareRoot, {"n_features_"}),
     "AdditiveMap": (AdditiveMap, {"n_features_", "interval_"}),
     "FeatureKPCA": (FeatureKPCA, {"n_features_", "landmarks_", "weights_"}),
@@ -103,9 +110,27 @@ def pack(
 
 def _spec(kernel: Kernel) -> dict[str, Any]:
     try:
-        return kernels.to_spec(kernel)
+        spec: dict[str, Any] = _pack_spec(kernels.to_spec(kernel))
+        return spec
     except KernelError as error:
         raise KernelError(f"save: {error}") from None
+
+
+def _pack_spec(value: Any) -> Any:
+    """Return a kernel as plain data, with the items among its parameters as trees."""
+    if isinstance(value, dict):
+        return {key: _pack_spec(inner) for key, inner in value.items()}
+    is_items = isinstance(value, (list, Ragged)) or items.is_sparse(value)
+    return {"items": pack_part(value)} if is_items else value
+
+
+def _unpack_spec(value: Any) -> Any:
+    """Return what `_pack_spec` was given."""
+    if not isinstance(value, dict):
+        return value
+    if "items" in value:
+        return unpack_part(value["items"])
+    return {key: _unpack_spec(inner) for key, inner in value.items()}
 
 
 def _pack_object(part: Params, known: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
@@ -185,7 +210,7 @@ def _gram(P: Prepared) -> Array:
 
 def unpack_kernel(tree: dict[str, Any]) -> Kernel:
     """Return the kernel of a tree."""
-    return kernels.from_spec(tree["kernel"])
+    return kernels.from_spec(_unpack_spec(tree["kernel"]))
 
 
 def unpack_embedding(tree: dict[str, Any], kernel: Kernel) -> Embedding:
@@ -237,7 +262,7 @@ def _unpack_param(value: Any, kernel: Kernel) -> Any:
         return value
     if "code" in value:
         return _unpack_object(value["code"], CODES, kernel)
-    return kernel if value["kernel"] is None else kernels.from_spec(value["kernel"])
+    return kernel if value["kernel"] is None else unpack_kernel(value)
 
 
 def _unpack_learned(value: Any, kernel: Kernel) -> Any:

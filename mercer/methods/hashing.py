@@ -1,4 +1,4 @@
-"""The methods: each one joins an embedding and a searcher into an index."""
+"""Binary codes of the papers: hash functions for any kernel."""
 
 from __future__ import annotations
 
@@ -10,66 +10,11 @@ from mercer.embeddings import (
     KLSHDirections,
     MaxMarginDirections,
 )
-from mercer.fast import graph, inverted, kpca_pq
 from mercer.index import Index
 from mercer.kernels import Kernel
-from mercer.search import BoundScan, Scan, Searcher, SortedLists
+from mercer.methods.coded import over_codes
 
-__all__ = [
-    "exact",
-    "fourier",
-    "graph",
-    "inverted",
-    "klsh",
-    "kpca_lsh",
-    "kpca_pq",
-    "lsh",
-    "rmmh",
-]
-
-
-def exact(
-    kernel: str | Kernel,
-    *,
-    n_landmarks: int = 1024,
-    n_components: int = 128,
-    landmarks: str = "random",
-    seed: int = 0,
-) -> Index:
-    """Return an index whose answers are proven: no item outside scores higher (E appendix A).
-
-    Items are projected on the span of landmarks in the kernel's space. The projection and the
-    norm of what it loses bound the kernel from above, in one inner product; items are evaluated
-    in the order of their bounds until no bound is left above the k-th best score.
-
-    Parameters
-    ----------
-    kernel : str or Kernel
-        A positive semi-definite similarity.
-    n_landmarks : int
-        How many items the projection goes through. More give tighter bounds, and each query
-        costs as many kernel values.
-    n_components : int
-        Dimensions of the projection. More give tighter bounds and take more memory.
-    landmarks : {"random", "kmeans++", "farthest"}
-        How landmarks are chosen among the items given to `fit`.
-    seed : int
-        Chooses the landmarks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import mercer
-    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=1000)
-    >>> index = mercer.exact("chi2", n_landmarks=200, n_components=64).fit(X).add(X)
-    >>> found = index.search(X[:100], k=5)
-    >>> bool(found.exact.all()), bool(found.evaluations.mean() < 200)
-    (True, True)
-    """
-    embedding = KernelPCA(
-        kernel, n_components, n_landmarks=n_landmarks, landmarks=landmarks, residual=True, seed=seed
-    )
-    return Index(kernel, embedding, BoundScan())
+__all__ = ["fourier", "klsh", "kpca_lsh", "lsh", "rmmh"]
 
 
 def klsh(
@@ -119,7 +64,7 @@ def klsh(
         kernel, n_bits, n_landmarks=n_landmarks, subset=subset, rank=rank, scale=scale,
         center=center, normalize=normalize, seed=seed,
     )  # fmt: skip
-    return Index(kernel, directions, _searcher(Sign(None), asymmetric, epsilon))
+    return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
 
 
 def kpca_lsh(
@@ -171,7 +116,7 @@ def kpca_lsh(
         normalize=normalize, seed=seed,
     )  # fmt: skip
     code = Sign(hyperplanes, n_bits, seed)
-    return Index(kernel, embedding, _searcher(code, asymmetric, epsilon))
+    return Index(kernel, embedding, over_codes(code, asymmetric, epsilon))
 
 
 def lsh(
@@ -210,7 +155,7 @@ def lsh(
     array([0, 1, 2])
     """
     code = Sign(hyperplanes, n_bits, seed)
-    return Index(kernel, Identity(kernel), _searcher(code, asymmetric, epsilon))
+    return Index(kernel, Identity(kernel), over_codes(code, asymmetric, epsilon))
 
 
 def rmmh(
@@ -256,7 +201,7 @@ def rmmh(
         kernel, n_bits, n_landmarks=n_landmarks, n_items=n_items, C=C, normalize=normalize,
         seed=seed,
     )  # fmt: skip
-    return Index(kernel, directions, _searcher(Sign(None), asymmetric, epsilon))
+    return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
 
 
 def fourier(
@@ -300,11 +245,4 @@ def fourier(
     directions = FourierDirections(
         kernel, n_bits, scale=scale, n_components=n_components, n_landmarks=n_landmarks, seed=seed
     )
-    return Index(kernel, directions, _searcher(Sign(None), asymmetric, epsilon))
-
-
-def _searcher(code: Sign, asymmetric: bool, epsilon: float | None) -> Searcher:
-    """Return a scan of all codes, or sorted lists where there is an epsilon."""
-    if epsilon is None:
-        return Scan(code, asymmetric)
-    return SortedLists(code, epsilon=epsilon, asymmetric=asymmetric)
+    return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))

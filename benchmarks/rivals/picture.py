@@ -1,0 +1,72 @@
+"""Recall against speed and against kernel evaluations, one line a rival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rivals.results import Point
+from experiments.plots import LOOK
+
+# told apart by those who do not see all colours (Okabe and Ito)
+OURS = ("#0072b2", "#56b4e9", "#009e73", "#004d73", "#5fbf9f")
+THEIRS = ("#d55e00", "#e69f00", "#b65a8c", "#7f7f7f", "#b5651d", "#999933")
+DRAWN = {"queries_per_second": "queries a second", "evaluations": "kernel values a query"}
+LEAST = 0.8  # recall from which on it is drawn
+EXACT = 0.99995  # drawn as four nines and a half
+
+
+def draw(points: Sequence[Point], path: Path) -> None:
+    """Draw queries a second, and evaluations a query, against the recall."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot
+
+    with mpl.rc_context(LOOK):
+        figure, places = pyplot.subplots(1, 2, layout="constrained", figsize=(10, 4.6))
+        for place, (column, label) in zip(places, DRAWN.items(), strict=True):
+            _draw_panel(place, points, column, label)
+        handles, labels = places[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
+        pyplot.close(figure)
+
+
+def _draw_panel(place: Any, points: Sequence[Point], column: str, label: str) -> None:
+    place.set_title(f"{points[0].rows:,} rows, {points[0].task}", loc="left")
+    place.set_xlabel("recall@10")
+    place.set_ylabel(label)
+    place.set_yscale("log")
+    place.grid(color="#e3e3e3", linewidth=0.6)
+    marks = [LEAST, 0.9, 0.95, 0.99, 0.995, 0.999, EXACT]
+    place.set_xticks([_place(r) for r in marks], [f"{r:g}" for r in marks[:-1]] + ["1"])
+    place.minorticks_off()
+    colours = {True: iter(OURS * 3), False: iter(THEIRS * 3)}
+    for rival in dict.fromkeys(point.rival for point in points):
+        line = _front([p for p in points if p.rival == rival and p.recall >= LEAST], column)
+        ours = rival.startswith("mercer")
+        colour = next(colours[ours])
+        place.plot(
+            [_place(p.recall) for p in line], [getattr(p, column) for p in line], label=rival,
+            color=colour, linewidth=1.9 if ours else 1.2, marker="o", markersize=3,
+            linestyle=(0, (4, 2)) if "own kernel" in rival else "-",
+        )  # fmt: skip
+
+
+def _front(points: list[Point], column: str) -> list[Point]:
+    """Return the points that no other of them beats in both, by rising recall."""
+    better = 1 if column == "queries_per_second" else -1
+    front: list[Point] = []
+    for point in sorted(points, key=lambda p: (-p.recall, -better * getattr(p, column))):
+        if not front or better * (getattr(point, column) - getattr(front[-1], column)) > 0:
+            front.append(point)
+    return front[::-1]
+
+
+def _place(recall: float) -> float:
+    """Return -log10 of what is missed: .9, .99 and .999 are as far apart."""
+    return float(-np.log10(1 - min(recall, EXACT)))

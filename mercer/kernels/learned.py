@@ -1,0 +1,251 @@
+"""Kernels that a metric was learned for: of vectors, and over any other kernel (M)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, parallel
+from mercer.arrays import Array, DType, Ids
+from mercer.errors import InputError, KernelError
+from mercer.kernels import _loops
+from mercer.kernels.base import Kernel, Normalized, Radial
+from mercer.kernels.prepared import Prepared
+from mercer.kernels.similarity import unit
+from mercer.kernels.sums import DotProduct
+from mercer.params import is_same
+
+__all__ = ["Learned", "Mahalanobis", "unwrapped"]
+
+Matrix = npt.NDArray[np.float64]
+BLOCK = 16_384  # items prepared in one go
+NEGATIVE = 1e-10  # of the largest eigenvalue: what rounding makes of 0
+ORTHONORMAL = 2.0**-10  # how far from it weights may be before they are refused
+
+
+class Mahalanobis(DotProduct):
+    """k(x, y) = xᵀ A y, the inner product of Gx and Gy with A = GᵀG (M eq. 2).
+
+    Items are kept as Gx in float32, with G the symmetric root of A, so it is as fast as `Linear`.
+    Its distance is d_A(x, y) = (x - y)ᵀ A (x - y); ``.radial(gamma)`` ranks by it.
+
+    Parameters
+    ----------
+    A : array_like, shape (n_features, n_features)
+        A symmetric positive semi-definite matrix, as `mercer.learn.ITML` learns it.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.Mahalanobis([[4.0, 0.0], [0.0, 1.0]])([[1.0, 1.0]], [[2.0, 3.0]])
+    array([[11.]], dtype=float32)
+    """
+
+    def __init__(self, A: npt.ArrayLike) -> None:
+        self.A = np.asarray(A)
+        self._validate()
+
+    def _validate(self) -> None:
+        A = self.A
+        if A.ndim != 2 or A.shape[0] != A.shape[1] or not A.size or A.dtype.kind not in "biuf":
+            raise InputError(
+                f"Mahalanobis: A has shape {A.shape} and type {A.dtype}. Pass a square matrix, one "
+                "row for each feature."
+            )
+        if not np.isfinite(A).all():
+            raise InputError("Mahalanobis: A contains NaN or infinity.")
+        if not np.allclose(A, A.T, rtol=1e-6, atol=1e-6 * np.abs(A).max()):
+            raise InputError("Mahalanobis: A is not symmetric. Pass (A + A.T) / 2.")
+        self._root = _symmetric_root(A.astype(np.float64))
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        if X.shape[1] != len(self.A):
+            raise InputError(
+                f"Mahalanobis: items have {X.shape[1]} features but A has {len(self.A)} rows. "
+                "Pass items from the same source."
+            )
+        mapped = np.empty(X.shape, np.float32)
+        for span in parallel.spans(X.shape[0], BLOCK):
+            mapped[span] = X[span].astype(np.float64) @ self._root
+        return (mapped,)
+
+    def __repr__(self) -> str:
+        return f"Mahalanobis(<{len(self.A)} x {len(self.A)} matrix>)"
+
+
+class Learned(Kernel):
+    """A kernel with a metric learned in the span of some items: k(x, y) + zᵀ (GᵀG - I) z'.
+
+    z = Wᵀ k(Φ, x) are the coordinates of x by an orthonormal basis of the span of the basis items
+    Φ, and G changes these coordinates only. That is k(x, y) + k(x, Φ) M k(Φ, y) with
+    M = W (GᵀG - I) Wᵀ = S + Sᵀ + Sᵀ K₀ S, where S = W (G - I) Wᵀ (M eq. 6, PROOFS B12), without
+    the huge entries that M has where K₀ is nearly singular.
+
+    It is positive semi-definite where `kernel` is. Items keep z beside what `kernel` needs of
+    them, which does not depend on G: items prepared for one metric serve another one over the
+    same basis. Values are computed in double precision, as the terms may cancel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The similarity that was improved.
+    basis : items
+        The c basis items.
+    weights : ndarray of float64, shape (c, d)
+        W, with Wᵀ K₀ W = I for the kernel matrix K₀ of the basis.
+    factor : ndarray of float64, shape (d, d)
+        G.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernel = kernels.Learned(kernels.Linear(), [[1.0, 0.0]], [[1.0]], [[3.0]])
+    >>> kernel([[1.0, 1.0]], [[2.0, 5.0]])  # the first feature counts nine times
+    array([[23.]], dtype=float32)
+    """
+
+    def __init__(
+        self, kernel: Kernel, basis: Any, weights: npt.ArrayLike, factor: npt.ArrayLike
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.weights = np.asarray(weights)
+        self.factor = np.asarray(factor)
+        self._validate()
+
+    def _validate(self) -> None:
+        W, G, n = self.weights, self.factor, items.length(self.basis)
+        if W.ndim != 2 or len(W) != n or G.shape != (W.shape[1], W.shape[1]):
+            raise InputError(
+                f"Learned: weights have shape {W.shape} and the factor {G.shape}, for {n} basis "
+                f"items. Pass ({n}, d) and (d, d)."
+            )
+        if not (np.isfinite(W).all() and np.isfinite(G).all()):
+            raise InputError("Learned: weights or factor contain NaN or infinity.")
+        self.input, self.psd, self.symmetric, self.nonnegative = (
+            self.kernel.input, self.kernel.psd, self.kernel.symmetric, self.kernel.nonnegative,
+        )  # fmt: skip
+        self._threads, self._tile_shape = self.kernel._threads, self.kernel._tile_shape
+        for name in ("anchors", "_basis", "_change", "_error"):
+            vars(self).pop(name, None)
+
+    @cached_property
+    def anchors(self) -> Prepared:
+        """The basis: landmarks without it would not see all that was learned (PROOFS B15)."""
+        return self.prepare(self.basis, where="Learned")
+
+    @cached_property
+    def _basis(self) -> Prepared:
+        return self.kernel.prepare(self.basis, where="Learned")
+
+    @cached_property
+    def _change(self) -> Matrix:
+        """GᵀG - I: what was learned."""
+        return np.asarray(self.factor.T @ self.factor - np.eye(len(self.factor)))
+
+    def _require_own(self, P: Prepared) -> Prepared:
+        """Items prepared for another metric over the same basis are taken as they are."""
+        if P.kernel is self:
+            return P
+        if isinstance(P.kernel, Learned) and self.shares_basis(P.kernel):
+            return Prepared(self, P.parts, P.form)
+        return super()._require_own(P)
+
+    def shares_basis(self, other: Learned) -> bool:
+        """Whether items have the same coordinates under both, so that only G differs."""
+        mine, theirs = (one.get_params(deep=False) | {"factor": None} for one in (self, other))
+        return all(is_same(mine[name], theirs[name]) for name in mine)
+
+    def _prepare(self, X: Any) -> tuple[Any, ...]:
+        P = self.kernel._prepared(X)
+        self.kernel._require_alike(P, self._basis, ("the items", "the basis"))
+        Z = np.empty((len(P), self.weights.shape[1]))
+        for span in parallel.spans(len(P), BLOCK):
+            Z[span] = self.kernel(P[span], self._basis, dtype=np.float64) @ self.weights
+        return P, Z
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        values = np.empty(out.shape)
+        self.kernel._tile(P.parts[0], R.parts[0], values)
+        values += (P.parts[1] @ self._change) @ R.parts[1].T
+        out[:] = values
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        double = np.dtype(np.float64)
+        values = self.kernel._gather(P.parts[0], R.parts[0], ids, double)
+        learned = np.empty(ids.shape)
+        _loops.LOOPS.gather(_loops.DotTerm(), P.parts[1] @ self._change, R.parts[1], ids, learned)
+        return np.asarray(values + learned, dtype)
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        own = self.kernel._diag(P.parts[0], np.dtype(np.float64))
+        own = own + np.einsum("ij,ij->i", P.parts[1] @ self._change, P.parts[1])
+        return np.asarray(np.maximum(own, 0) if self.psd else own, dtype)
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: all is double precision, and a shrunk item has less to compare with."""
+        inner = self.kernel.tolerance(*(P.parts[0] for P in prepared), dtype=np.float64)
+        reach, loss, norms, stretch = self._error
+        c, d = self.weights.shape
+        v = unit(np.float64)
+        shift = (inner + (c + 2) * v) * reach  # of coordinates, as a share of √k(x, x)
+        learned = norms * (2 * shift + shift**2 + (4 * d + 8) * v)
+        return float((inner + learned + loss) * stretch + 1.01 * unit(dtype))
+
+    @cached_property
+    def _error(self) -> tuple[float, float, float, float]:
+        """What the tolerance needs of weights and factor.
+
+        How much an error of the kernel grows in coordinates; how far the basis is from orthonormal;
+        the norms of what was learned; and how much k(x, x) can shrink.
+        """
+        W, G = np.abs(self.weights), self.factor
+        K = self.kernel(self._basis, self._basis[:], dtype=np.float64)
+        K = (K + K.T) / 2
+        size = np.linalg.norm(self.weights.T @ K @ self.weights - np.eye(W.shape[1]))
+        rounding = 4 * len(K) * unit(np.float64) * np.linalg.norm(W.T @ np.abs(K) @ W)
+        if size > ORTHONORMAL + rounding:
+            raise KernelError(
+                f"Learned: the weights are {size:.3g} away from those of an orthonormal basis: "
+                "Wᵀ K W is not the identity for the kernel matrix K of the basis. Pass those "
+                "that mercer.learn.ITML learned."
+            )
+        reach = np.linalg.norm(W.sum(axis=0)) * np.sqrt(np.abs(np.diag(K)).max())
+        norms = np.linalg.norm(self._change) + np.linalg.norm(G) ** 2
+        least = np.linalg.svd(G, compute_uv=False).min()
+        return (
+            float(reach), float(size + rounding), float(norms), float(max(1.0, least**-2.0)),
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Learned({self.kernel!r}, <{len(self.weights)} basis items>)"
+
+
+def unwrapped(kernel: Kernel) -> Any:
+    """Return the kernel inside what `normalized` and `radial` made of it.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> from mercer.kernels.learned import unwrapped
+    >>> unwrapped(kernels.Linear().radial(0.5).normalized())
+    Linear()
+    """
+    while isinstance(kernel, (Normalized, Radial)):
+        kernel = kernel.kernel
+    return kernel
+
+
+def _symmetric_root(A: Matrix) -> Matrix:
+    """Return the root of a positive semi-definite matrix; there is only one that is symmetric."""
+    values, vectors = np.linalg.eigh((A + A.T) / 2)
+    largest = max(float(values[-1]), 0.0)
+    if values[0] < -NEGATIVE * largest:
+        raise InputError(
+            f"Mahalanobis: A has eigenvalue {values[0]:.3g} (largest {values[-1]:.3g}). Pass a "
+            "positive semi-definite matrix."
+        )
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)

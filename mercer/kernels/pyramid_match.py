@@ -1,0 +1,183 @@
+"""The pyramid match: how well the points of two sets can be matched, in one pass (P §3)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items
+from mercer.arrays import Array
+from mercer.errors import InputError
+from mercer.kernels import _pyramid_loops as _loops
+from mercer.kernels.pyramids import Pyramid, histograms, level_weights
+from mercer.params import check_count, check_number
+from mercer.ragged import Ragged
+
+__all__ = ["PyramidMatch"]
+
+FARTHEST = 2.0**52  # bins from the origin: beyond, double precision does not know the bin
+MOST_LEVELS = 24
+HALVINGS = 16  # of the range of the data, at most
+SAMPLE, PROBES = 1000, 64  # sets that `for_data` looks at, and those it finds neighbours of
+NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: the finest level has that
+ALL_SHARE = 0.5  # matched with a typical set: no coarser level is needed
+
+
+class PyramidMatch(Pyramid):
+    """k(Y, Z) = w_L I_L + Σ_i (w_i - w_(i+1)) I_i, the pyramid match (P eq. 3).
+
+    I_i counts the points of two sets that meet in bins of side ``finest · 2^i``. A pair of points
+    counts with the weight of the finest level it meets on, so the sum approximates the best
+    matching of the smaller set into the larger. k(Y, Y) = w_0 |Y|.
+
+    Bins of equal size need few dimensions, at most about ten: reduce others by PCA, and scale
+    all features to one range. For more dimensions see `VocabularyPyramid`.
+
+    Parameters
+    ----------
+    finest : float
+        The side of the smallest bins. It matters: levels finer than any real match add to
+        k(Y, Y) only, and all similarities vanish. `for_data` finds it.
+    n_levels : int
+        How many levels; each has bins of twice the side.
+    weights : array_like of float, shape (n_levels,), optional
+        w_i, finest first; not increasing and not negative. By default 1/2^i.
+    shift : int or None
+        Seed of the random shift of all bins, one for all levels, so that the bins are nested.
+        None: no shift.
+    normalize : {None, "minimum"}
+        "minimum" divides by the smaller k(x, x): additional points of the larger set then cost
+        nothing. It is not positive semi-definite, and no hashing exists for it (P §3.5). For the
+        product normalisation use ``.normalized()``.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from mercer import kernels
+    >>> sets = mercer.Ragged.from_list([[[1.0], [9.0]], [[1.5], [4.0], [12.5]]])
+    >>> kernels.PyramidMatch(finest=1.0, n_levels=4, shift=None)(sets)
+    array([[2.   , 1.125],
+           [1.125, 3.   ]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        finest: float,
+        n_levels: int,
+        *,
+        weights: npt.ArrayLike | None = None,
+        shift: int | None = 0,
+        normalize: str | None = None,
+    ) -> None:
+        self.finest = finest
+        self.n_levels = n_levels
+        self.weights = None if weights is None else np.asarray(weights, np.float64)
+        self.shift = shift
+        self.normalize = normalize
+        self._validate()
+
+    def _validate(self) -> None:
+        super()._validate()
+        check_number("PyramidMatch", "finest", self.finest, above=0)
+        check_count("PyramidMatch", "n_levels", self.n_levels)
+        if self.n_levels > MOST_LEVELS:
+            raise InputError(
+                f"PyramidMatch: n_levels is {self.n_levels}. Pass at most {MOST_LEVELS}: the bins "
+                f"of the last are {2**MOST_LEVELS:,} times as wide as those of the first."
+            )
+        if self.shift is not None:
+            check_count("PyramidMatch", "shift", self.shift, at_least=0)
+        level_weights("PyramidMatch", self.weights, self.n_levels)
+
+    @property
+    def coefficients(self) -> npt.NDArray[np.float64]:
+        """w_i - w_(i+1) of every level, and w of the last."""
+        weights = level_weights("PyramidMatch", self.weights, self.n_levels)
+        return np.asarray(weights - np.append(weights[1:], 0.0))
+
+    @property
+    def coefficient_shift(self) -> int:
+        """The level stands in the highest bits."""
+        return _loops.LEVEL_BITS
+
+    def shifts(self, n_features: int) -> npt.NDArray[np.float64]:
+        """Return how far the bins are shifted along each feature.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.PyramidMatch(finest=1.0, n_levels=4, shift=None).shifts(2)
+        array([0., 0.])
+        """
+        if self.shift is None:
+            return np.zeros(n_features)
+        coarsest = self.finest * 2.0 ** (self.n_levels - 1)
+        return np.asarray(coarsest * np.random.default_rng(self.shift).random(n_features))
+
+    def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
+        vectors = X.values.astype(np.float32, copy=False)
+        farthest = float(np.abs(vectors).max(initial=0))
+        if farthest / self.finest > FARTHEST:
+            raise InputError(
+                f"PyramidMatch: a value of {farthest:.3g} is too far from 0 for bins of side "
+                f"{self.finest:.3g}. Scale the vectors, or use wider bins."
+            )
+        bins = np.empty((len(vectors), self.n_levels), np.int64)
+        _loops.grid(vectors, self.shifts(vectors.shape[1]), float(self.finest), bins)
+        return histograms(bins, X.offsets)
+
+    @classmethod
+    def for_data(cls, X: Any, seed: int = 0, *, normalize: str | None = None) -> Self:
+        """Return this kernel with levels that suit the data.
+
+        The finest level is the finest on which a typical set shares a tenth of its points with
+        the nearest other set; the coarsest is the first on which two typical sets share half.
+
+        Parameters
+        ----------
+        X : items
+            Sets of vectors; a random sample of at most 1,000 is looked at.
+        seed : int
+            Chooses the sample and the shift of the bins.
+        normalize : {None, "minimum"}
+            As in the class.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mercer
+        >>> from mercer import kernels
+        >>> rng = np.random.default_rng(0)
+        >>> sets = mercer.Ragged.from_list([rng.random((20, 2)) for _ in range(50)])
+        >>> kernels.PyramidMatch.for_data(sets).n_levels
+        4
+        """
+        sets = items.check(X, "sets", where="PyramidMatch.for_data")
+        rows = np.random.default_rng(seed).permutation(len(sets))[:SAMPLE]
+        sides = _chosen_sides(sets.take(rows), seed)
+        return cls(float(f"{sides[0]:.3g}"), len(sides), shift=seed, normalize=normalize)
+
+
+def _chosen_sides(sets: Ragged, seed: int) -> list[float]:
+    """Return the sides of useful bins, finest first."""
+    span = float(np.ptp(sets.values, axis=0).max(initial=0)) if len(sets.values) else 0.0
+    sides = [2 * span or 1.0]
+    for _ in range(HALVINGS if span > 0 and len(sets) > 1 else 0):
+        side = sides[0] / 2
+        nearest, typical = _shares(sets, side, seed)
+        if nearest < NEIGHBOURS_SHARE:
+            break
+        # a level on which any two sets meet makes all coarser ones useless
+        sides = [side] if typical >= ALL_SHARE else [side, *sides]
+    return sides
+
+
+def _shares(sets: Ragged, side: float, seed: int) -> tuple[float, float]:
+    """Return which share of its points a set has in common with the nearest, and with any."""
+    kernel = PyramidMatch(side, 1, shift=seed).normalized()
+    P = kernel.prepare(sets)
+    shares: Array = kernel(P[:PROBES], P)
+    np.fill_diagonal(shares, np.nan)
+    return float(np.median(np.nanmax(shares, axis=1))), float(np.nanmedian(shares))

@@ -1,0 +1,148 @@
+"""Kernels of sets that intersect sparse histograms of many scales, and the first of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import parallel
+from mercer.arrays import Array, DType, Ids
+from mercer.errors import InputError
+from mercer.kernels import _pyramid_loops as _loops
+from mercer.kernels.base import Kernel
+from mercer.kernels.prepared import Prepared
+from mercer.kernels.similarity import unit
+from mercer.ragged import Ragged
+
+__all__ = ["Pyramid", "as_rows", "histograms", "level_weights"]
+
+POINTS = 1 << 18  # points binned in one go
+NORMS = (None, "minimum")
+
+
+class Pyramid(Kernel):
+    """k(Y, Z) = Σ_b c_b min(n_b(Y), n_b(Z)) over bins b: a weighted histogram intersection.
+
+    n_b(Y) is how many points of the set Y lie in the bin b, and c_b ≥ 0 its coefficient. It is
+    positive semi-definite: min(n, m) is the inner product of n and m ones (P eq. 11).
+
+    A subclass gives the coefficients and says which bins the points of sets lie in. Prepared
+    items are two `Ragged`: the bins of every set, and how many points lie in each.
+    """
+
+    input = "sets"
+    normalize: str | None = None
+
+    @property
+    @abstractmethod
+    def coefficients(self) -> npt.NDArray[np.float64]:
+        """The different coefficients; that of bin b is ``coefficients[b >> coefficient_shift]``."""
+
+    @property
+    @abstractmethod
+    def coefficient_shift(self) -> int:
+        """How many low bits of a bin's number do not matter for its coefficient."""
+
+    @abstractmethod
+    def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
+        """Return bins and counts of a block of checked sets."""
+
+    def _validate(self) -> None:
+        if self.normalize not in NORMS:
+            raise InputError(
+                f"{self.label}: normalize is {self.normalize!r}. Pass None or 'minimum'; for "
+                f"k(x, y) / √(k(x, x) k(y, y)) write {self.label}(...).normalized()."
+            )
+        self.psd = self.normalize is None
+
+    def _prepare(self, X: Ragged) -> tuple[Any, ...]:
+        blocks = [self._histograms(X[span]) for span in _spans(X)]
+        bins, counts = (Ragged.join(parts) for parts in zip(*blocks, strict=True))
+        bins = _narrow(bins)
+        if self.normalize is None:
+            return bins, counts
+        return bins, counts, self._own((bins, counts))
+
+    def _own(self, parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
+        values = np.empty(len(parts[0]))
+        _loops.own(as_rows(parts), self.coefficients, self.coefficient_shift, values)
+        return values
+
+    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        _loops.tile(
+            as_rows(P.parts), as_rows(R.parts), self.coefficients, self.coefficient_shift, out
+        )  # fmt: skip
+        if self.normalize is not None:
+            _divide(out, P.parts[2][:, None], R.parts[2])
+
+    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
+        out = np.empty(ids.shape, dtype)
+        _loops.gather(
+            as_rows(P.parts), as_rows(R.parts), ids, self.coefficients, self.coefficient_shift, out
+        )  # fmt: skip
+        if self.normalize is not None:
+            _divide(out, P.parts[2][:, None], R.parts[2][ids])
+        return out
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        if self.normalize is not None:
+            return np.asarray(P.parts[2] > 0, dtype)
+        return self._own(P.parts).astype(dtype)
+
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: a sum in double precision, and the roundings of the result."""
+        longest = max(int(np.diff(P.parts[0].offsets).max(initial=0)) for P in prepared)
+        return 4 * unit(dtype) + (longest + 8) * unit(np.float64)
+
+
+def histograms(points: npt.NDArray[np.int64], offsets: Ids) -> tuple[Ragged, Ragged]:
+    """Return bins and counts of sets whose point i lies in the bins ``points[i]``."""
+    bins = np.empty((points.size, 1), np.int64)
+    counts = np.empty((points.size, 1), np.int32)
+    ends = np.zeros(len(offsets), np.int64)
+    n = _loops.count(points, offsets, bins.reshape(-1), counts.reshape(-1), ends)
+    return Ragged(bins[:n].copy(), ends), Ragged(counts[:n].copy(), ends)
+
+
+def level_weights(
+    label: str, weights: npt.NDArray[np.float64] | None, n_levels: int
+) -> npt.NDArray[np.float64]:
+    """Return the weights of all levels, finest first: those given, or 1/2^i (P eq. 3)."""
+    if weights is None:
+        return np.asarray(0.5 ** np.arange(n_levels))
+    fine = weights.shape == (n_levels,) and weights.dtype.kind == "f" and np.isfinite(weights).all()
+    if not fine or (np.diff(weights) > 0).any() or weights[-1] < 0 or weights[0] <= 0:
+        raise InputError(
+            f"{label}: weights are {weights!r}. Pass {n_levels} numbers of at least 0 that do not "
+            "increase, one a level, the finest first: otherwise the kernel is not positive "
+            "semi-definite."
+        )
+    return weights
+
+
+def _narrow(bins: Ragged) -> Ragged:
+    """Return numbers of bins in 32 bits where they fit."""
+    if bins.values.max(initial=0) > np.iinfo(np.int32).max:
+        return bins
+    return Ragged(bins.values.astype(np.int32), bins.offsets)
+
+
+def as_rows(parts: tuple[Any, ...]) -> tuple[Array, Array, Array]:
+    """Return histograms as compiled loops take them: offsets, bins, counts."""
+    bins, counts = parts[:2]
+    return bins.offsets, bins.values.reshape(-1), counts.values.reshape(-1)
+
+
+def _divide(values: Array, a: Array, b: Array) -> None:
+    """Divide by the smaller self-similarity, in place; 0/0 is 0."""
+    least = np.minimum(a, b).astype(values.dtype)
+    np.divide(values, least, out=values, where=least > 0)
+
+
+def _spans(X: Ragged) -> list[slice]:
+    """Cut sets into runs of about as many points as are binned in one go."""
+    step = max(1, POINTS * len(X) // max(1, len(X.values)))
+    return parallel.spans(len(X), step)

@@ -1,0 +1,12 @@
+"""Metric learning: from constraints to a similarity that can be searched as any other."""
+
+from mercer.learn.constraints import (
+    Constraints,
+    from_labels,
+    from_nearness,
+    from_pairs,
+    from_triples,
+)
+from mercer.learn.itml import ITML
+
+__all__ = ["ITML", "Constraints", "from_labels", "from_nearness", "from_pairs", "from_triples"]

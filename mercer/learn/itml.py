@@ -1,0 +1,354 @@
+"""Learn a metric from constraints, explicitly or in the space of any kernel (M)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, kernels
+from mercer.errors import InputError, LearningWarning, NotFittedError
+from mercer.kernels import Kernel, Learned, Mahalanobis
+from mercer.learn.constraints import Constraints, from_labels
+from mercer.learn.projections import Outcome, Problem
+from mercer.learn.spaces import BasisSpace, Space, VectorSpace
+from mercer.params import Params, check_count, check_number
+
+__all__ = ["ITML"]
+
+Matrix = npt.NDArray[np.float64]
+SAMPLE = 100  # items whose distances tell what is near and what is far
+PERCENTILES = 1, 99
+
+
+class ITML(Params):
+    """The metric nearest to the given one that brings similar items near and others apart.
+
+    Information-theoretic metric learning: of all A with d_A(x, y) ≤ `upper` for similar pairs and
+    ≥ `lower` for dissimilar ones, the one nearest to the identity by the LogDet divergence, where
+    bounds may be moved at a price. Without a kernel, d_A(x, y) = (x - y)ᵀ A (x - y). With one, A
+    acts in the kernel's space on the span of some basis items, and nothing but kernel values is
+    needed. Distances are squared everywhere.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, optional
+        The similarity to improve; None for dense vectors of few features as they are.
+    slack : float
+        The price of moving a bound: the larger, the more constraints hold, and the farther the
+        metric is from the given one. Choose it by cross-validation.
+    upper, lower : float, optional
+        How far similar pairs are apart at most, and dissimilar pairs at least. By default the
+        1st and the 99th percentile of the squared distances of 100 items.
+    max_iter : int
+        Sweeps over all constraints, at most.
+    tol : float
+        Learning stops when `gap_` is not above it.
+    n_basis : int
+        With a kernel: how many items, drawn from those given to `fit`, the metric is learned in
+        the span of.
+    n_constraints : int, optional
+        How many pairs are made of labels; see `mercer.learn.from_labels`.
+    seed : int
+        Chooses basis, pairs and the order of the projections.
+
+    Attributes
+    ----------
+    factor_ : ndarray of float64, shape (d, d)
+        G with A = GᵀG, in the coordinates of the vectors, or of an orthonormal basis of the span.
+    upper_, lower_ : float
+        The bounds that were used.
+    gap_ : float
+        The largest departure from the conditions of optimality, as a share of a bound.
+    n_iter_ : int
+        How many sweeps it took.
+    satisfied_ : float
+        The share of the constraints that hold, without slack.
+    infeasible_ : ndarray of int64
+        Which constraints no metric of this kind can meet without moving their bounds.
+    basis_ : items
+        With a kernel: the c basis items.
+    weights_ : ndarray of float64, shape (c, d)
+        With a kernel: the coordinates of an item are ``k(x, basis_) @ weights_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> metric = learn.ITML().fit(X, y)
+    >>> metric.transform(X).shape, metric.gap_ <= metric.tol
+    ((150, 4), True)
+    >>> metric.kernel_
+    Mahalanobis(<4 x 4 matrix>)
+    """
+
+    factor_: Matrix
+
+    def __init__(
+        self,
+        kernel: str | Kernel | None = None,
+        slack: float = 1.0,
+        *,
+        upper: float | None = None,
+        lower: float | None = None,
+        max_iter: int = 200,
+        tol: float = 0.01,
+        n_basis: int = 300,
+        n_constraints: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.slack = slack
+        self.upper = upper
+        self.lower = lower
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_basis = n_basis
+        self.n_constraints = n_constraints
+        self.seed = seed
+        self._validate()
+
+    def _validate(self) -> None:
+        if self.kernel is not None:
+            kernels.get(self.kernel)
+        check_number("ITML", "slack", self.slack, above=0)
+        check_number("ITML", "tol", self.tol, at_least=0)
+        for name in ("upper", "lower"):
+            if getattr(self, name) is not None:
+                check_number("ITML", name, getattr(self, name), above=0)
+        if self.upper is not None and self.lower is not None:
+            _require_order(self.upper, self.lower, "ITML")
+        for name, least in {"max_iter": 1, "n_basis": 1, "seed": 0}.items():
+            check_count("ITML", name, getattr(self, name), at_least=least)
+        if self.n_constraints is not None:
+            check_count("ITML", "n_constraints", self.n_constraints)
+
+    # ---- learning
+
+    def fit(self, X: Any, y: Any, *, show_progress: bool | None = None) -> Self:
+        """Learn from labels or constraints, forgetting what was learned before; return self.
+
+        Parameters
+        ----------
+        X : items
+            The items that constraints name by their rows.
+        y : array_like of shape (len(X),), or Constraints
+            Labels, of which random pairs are made; or constraints (`mercer.learn.from_pairs`,
+            `from_triples`, `from_nearness`).
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+        """
+        X = items.rows_of(X, "ITML.fit")
+        constraints = self._constraints(X, y, "ITML.fit")
+        space = self._new_space(X)
+        self.upper_, self.lower_ = self._new_bounds(space, X)
+        self._keep(space)
+        self._learn(space, X, constraints, "ITML.fit", show_progress)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, *, show_progress: bool | None = None) -> Self:
+        """Learn from further constraints, starting from what was learned before; return self.
+
+        The metric becomes the one nearest to the present metric that obeys the new constraints.
+        Older ones are not looked at again. One pair costs two products of a d x d matrix and a
+        vector, and with a kernel the kernel values of its items to the basis.
+
+        Parameters
+        ----------
+        X : items
+            The items that the new constraints name by their rows.
+        y : array_like of shape (len(X),), or Constraints
+            As in `fit`.
+        show_progress : bool, optional
+            As in `fit`.
+        """
+        if not hasattr(self, "factor_"):
+            return self.fit(X, y, show_progress=show_progress)
+        X = items.rows_of(X, "ITML.partial_fit")
+        constraints = self._constraints(X, y, "ITML.partial_fit")
+        self._learn(self._space, X, constraints, "ITML.partial_fit", show_progress)
+        return self
+
+    def _constraints(self, X: Any, y: Any, where: str) -> Constraints:
+        n = items.length(X)
+        if not isinstance(y, Constraints):
+            if np.shape(y)[:1] != (n,):
+                raise InputError(
+                    f"{where}: y has shape {np.shape(y)} for {n} items. Pass one label per item, "
+                    "or constraints such as mercer.learn.from_pairs(similar, dissimilar)."
+                )
+            return from_labels(y, self.n_constraints, self.seed)
+        if not len(y):
+            raise InputError(f"{where}: there are no constraints. Pass at least one.")
+        if y.largest >= n:
+            raise InputError(
+                f"{where}: constraints name row {y.largest}, but there are {n} items. Rows are "
+                f"counted from 0 to {n - 1}."
+            )
+        return y
+
+    def _new_space(self, X: Any) -> Space:
+        if self.kernel is None:
+            return VectorSpace.of(X, "ITML.fit")
+        chosen = _drawn(X, self.n_basis, np.random.default_rng([self.seed, 1]))
+        return BasisSpace.of(kernels.get(self.kernel), chosen, "ITML.fit")
+
+    def _new_bounds(self, space: Space, X: Any) -> tuple[float, float]:
+        """Return the bounds given, or percentiles of distances: 0 would forbid every metric."""
+        if self.upper is not None and self.lower is not None:
+            return float(self.upper), float(self.lower)
+        sample = _drawn(X, SAMPLE, np.random.default_rng([self.seed, 2]))
+        pairs = np.column_stack(np.triu_indices(items.length(sample), 1))
+        distances = space.distances(space.prepare(sample, "ITML.fit"), pairs)  # type: ignore[arg-type]
+        distances = distances[distances > 0]
+        if not len(distances):
+            raise InputError(
+                "ITML.fit: the items of a sample are all the same, so they tell nothing of "
+                "distances. Pass upper and lower, or items that differ."
+            )
+        low, high = np.percentile(distances, PERCENTILES)
+        upper = low if self.upper is None else self.upper
+        lower = high if self.lower is None else self.lower
+        _require_order(upper, lower, "ITML.fit")
+        return float(upper), float(lower)
+
+    def _keep(self, space: Space) -> None:
+        """Remember the space, and begin with the metric as given."""
+        for name in ("n_features_", "basis_", "weights_"):
+            vars(self).pop(name, None)
+        if isinstance(space, VectorSpace):
+            self.n_features_ = space.n_features
+            self.factor_ = np.eye(space.n_features)
+        else:
+            self.basis_, self.weights_ = space.basis, space.weights
+            self.factor_ = np.eye(space.weights.shape[1])
+
+    def _learn(
+        self, space: Space, X: Any, constraints: Constraints, where: str, show: bool | None
+    ) -> None:
+        """Solve, of the items that constraints name, what can be changed; keep how it went."""
+        rows, named = _renumbered(constraints)
+        P: Any = space.prepare(items.take(X, rows), where)
+        Z = space.coordinates(P)
+        i, j, k = named.triples.T
+        short, long = (space.rests(P, Z, np.column_stack([i, end])) for end in (j, k))
+        bounds = np.where(named.similar, self.upper_, self.lower_)
+        problem = Problem(
+            Z, named, bounds, space.rests(P, Z, named.pairs), named.margins + short - long,
+            self.slack,
+        )  # fmt: skip
+        G, rng = self.factor_.copy(), np.random.default_rng([self.seed, 3])
+        outcome = problem.solve(G, self.max_iter, self.tol, rng, show)
+        self.factor_, self.gap_, self.n_iter_ = G, outcome.gap, outcome.n_iter
+        self.satisfied_, self.infeasible_ = outcome.satisfied, outcome.infeasible
+        self._warn(outcome, constraints, where)
+
+    def _warn(self, outcome: Outcome, constraints: Constraints, where: str) -> None:
+        if len(outcome.infeasible):
+            warnings.warn(
+                f"{where}: {len(outcome.infeasible)} of {len(constraints)} constraints cannot be "
+                f"met, whatever is learned (first: "
+                f"{constraints.describe(int(outcome.infeasible[0]))}; all: infeasible_). "
+                f"{_WHY[self.kernel is None]}", LearningWarning, stacklevel=4,
+            )  # fmt: skip
+        if outcome.gap > self.tol:
+            warnings.warn(
+                f"{where}: after {outcome.n_iter} sweeps a constraint is {outcome.gap:.3g} of its "
+                f"bound away from where it should be, more than tol={self.tol}. Raise max_iter, "
+                "or lower slack: constraints may contradict each other.",
+                LearningWarning, stacklevel=4,
+            )  # fmt: skip
+
+    # ---- what was learned
+
+    @property
+    def _space(self) -> Space:
+        if not hasattr(self, "factor_"):
+            raise NotFittedError("ITML: not fitted yet. Call ITML.fit(X, y) first.")
+        if hasattr(self, "n_features_"):
+            return VectorSpace(self.n_features_)
+        assert self.kernel is not None
+        return BasisSpace(kernels.get(self.kernel), self.basis_, self.weights_)
+
+    @property
+    def metric_(self) -> Matrix:
+        """A = GᵀG, shape (d, d)."""
+        self._space  # noqa: B018  says what is missing before `fit`
+        return np.asarray(self.factor_.T @ self.factor_)
+
+    @property
+    def coefficients_(self) -> Matrix:
+        """With a kernel: S of G = I + Φ S Φᵀ, shape (c, c); it is not symmetric (M lemma 2)."""
+        space = self._space
+        if isinstance(space, VectorSpace):
+            raise InputError(
+                "ITML.coefficients_: there are none without a kernel. Use factor_, the matrix G."
+            )
+        moved = self.factor_ - np.eye(len(self.factor_))
+        return np.asarray(space.weights @ moved @ space.weights.T)
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The learned kernel: `Mahalanobis`, or `Learned` over the given one."""
+        space = self._space
+        if isinstance(space, VectorSpace):
+            return Mahalanobis(self.metric_)
+        return Learned(space.kernel, space.basis, space.weights, self.factor_)
+
+    def transform(self, X: Any) -> npt.NDArray[np.float32]:
+        """Return vectors whose Euclidean distances are the learned ones, shape (len(X), d).
+
+        With a kernel they lack what lies outside of the span of the basis: `kernel_` has it.
+
+        Parameters
+        ----------
+        X : items
+            As those given to `fit`.
+        """
+        space = self._space
+        Z = space.coordinates(space.prepare(X, "ITML.transform"))  # type: ignore[arg-type]
+        return (Z @ self.factor_.T).astype(np.float32)
+
+    def fit_transform(self, X: Any, y: Any) -> npt.NDArray[np.float32]:
+        """Learn, and return the vectors of the same items."""
+        return self.fit(X, y).transform(X)
+
+
+def _drawn(X: Any, n: int, rng: np.random.Generator) -> Any:
+    """Return at most n of the items, a random choice in the order of the rows."""
+    n_items = items.length(X)
+    return items.take(X, np.sort(rng.choice(n_items, min(n, n_items), replace=False)))
+
+
+def _require_order(upper: float, lower: float, where: str) -> None:
+    """Swapped bounds are met by every metric: nothing would be learned, and nobody told."""
+    if upper >= lower:
+        raise InputError(
+            f"{where}: upper is {float(upper):.6g} and lower is {float(lower):.6g}, the wrong way "
+            "round: similar items are to be at most `upper` apart, dissimilar ones at least "
+            "`lower`. Pass an upper below lower."
+        )
+
+
+def _renumbered(constraints: Constraints) -> tuple[npt.NDArray[np.int64], Constraints]:
+    """Return the rows that constraints name, and constraints that name places among these."""
+    rows, places = np.unique(
+        np.concatenate([constraints.pairs.ravel(), constraints.triples.ravel()]),
+        return_inverse=True,
+    )
+    n = constraints.pairs.size
+    named = Constraints(
+        places[:n].reshape(-1, 2), constraints.similar, places[n:].reshape(-1, 3),
+        constraints.margins,
+    )  # fmt: skip
+    return rows, named
+
+
+_WHY = {
+    True: "The items of such a pair are the same, or lie in one line with the third.",
+    False: "Too much of what tells the items apart lies outside of the span of the basis, or they "
+    "are the same: raise n_basis.",
+}

@@ -1,0 +1,146 @@
+"""Where a metric is learned: in the vectors themselves, or in the span of some basis items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, parallel
+from mercer.arrays import Ids
+from mercer.embeddings.subspace import Spectrum, basis, departure
+from mercer.errors import InputError, KernelError
+from mercer.kernels import Kernel, Prepared
+from mercer.learn._loops import squared_distances
+
+__all__ = ["BasisSpace", "Space", "VectorSpace"]
+
+Matrix = npt.NDArray[np.float64]
+THRESHOLDS = [1e-10, 1e-8, 1e-6, 1e-4]  # of eigenvalues: the first that keeps the basis exact
+DEPARTURE = 2.0**-20  # from orthonormal
+BLOCK = 4096  # pairs whose kernel values are asked for in one go
+
+
+@dataclass(frozen=True)
+class VectorSpace:
+    """Dense vectors as they are, of this many features."""
+
+    n_features: int
+
+    @classmethod
+    def of(cls, X: Any, where: str) -> Self:
+        """Return the space of these vectors."""
+        return cls(int(_dense(X, where).shape[1]))
+
+    def prepare(self, X: Any, where: str) -> Matrix:
+        """Return checked vectors in double precision."""
+        rows = _dense(X, where)
+        if rows.shape[1] != self.n_features:
+            raise InputError(
+                f"{where}: items have {rows.shape[1]} features but it was fitted on "
+                f"{self.n_features}. Pass items from the same source."
+            )
+        return np.asarray(rows, np.float64)
+
+    def coordinates(self, P: Matrix) -> Matrix:
+        """Return the vectors, shape (n, d)."""
+        return P
+
+    def distances(self, P: Matrix, pairs: Ids) -> Matrix:
+        """Return the squared distances of pairs before anything is learned."""
+        found = np.empty(len(pairs))
+        squared_distances(P, pairs, found)
+        return found
+
+    def rests(self, P: Matrix, Z: Matrix, pairs: Ids) -> Matrix:
+        """Return what of these distances lies outside of the coordinates Z: nothing."""
+        return np.zeros(len(pairs))
+
+
+@dataclass(frozen=True)
+class BasisSpace:
+    """The span of some basis items in the kernel's space, by an orthonormal basis of it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The similarity before anything is learned.
+    basis : items
+        The c basis items.
+    weights : ndarray of float64, shape (c, d)
+        Coordinates are ``k(x, basis) @ weights``.
+    """
+
+    kernel: Kernel
+    basis: Any
+    weights: Matrix
+
+    @classmethod
+    def of(cls, kernel: Kernel, chosen: Any, where: str) -> Self:
+        """Return the span of these items, without directions that rounding made.
+
+        Directions of negative eigenvalues, which a kernel that is not positive semi-definite
+        has, are left out as well.
+        """
+        P = kernel.prepare(chosen, where=where)
+        K = kernel(P, P[:], dtype=np.float64)
+        spectrum = Spectrum.of(K)
+        error = kernel.tolerance(P, dtype=np.float64)
+        for threshold in THRESHOLDS:
+            W = basis(spectrum, threshold)
+            if departure(W, (K + K.T) / 2, error) <= DEPARTURE:
+                break
+        if not W.shape[1]:
+            raise KernelError(
+                f"{where}: the basis items span nothing under {kernel!r}: no eigenvalue of their "
+                "kernel matrix is above 0. Pass other items, or another kernel."
+            )
+        return cls(kernel, chosen, W)
+
+    @cached_property
+    def _landmarks(self) -> Prepared:
+        return self.kernel.prepare(self.basis)
+
+    def prepare(self, X: Any, where: str) -> Prepared:
+        """Return items as the kernel likes them."""
+        P = self.kernel.prepare(X, where=where)
+        self.kernel._require_alike(P, self._landmarks, ("the items", "the basis"))
+        return P
+
+    def coordinates(self, P: Prepared) -> Matrix:
+        """Return the projections of items on the span, shape (n, d)."""
+        return np.asarray(self.kernel(P, self._landmarks, dtype=np.float64) @ self.weights)
+
+    def distances(self, P: Prepared, pairs: Ids) -> Matrix:
+        """Return the squared distances of pairs before anything is learned."""
+        own = self.kernel.diag(P, dtype=np.float64)
+        crossed = [
+            self.kernel.score(P.take(pairs[span, 0]), P, pairs[span, 1:], dtype=np.float64)
+            for span in parallel.spans(len(pairs), BLOCK)
+        ]
+        values = np.concatenate(crossed)[:, 0]
+        return np.asarray(np.maximum(own[pairs].sum(axis=1) - 2 * values, 0))
+
+    def rests(self, P: Prepared, Z: Matrix, pairs: Ids) -> Matrix:
+        """Return what of these distances lies outside of the coordinates Z (PROOFS B13)."""
+        if not len(pairs):
+            return np.empty(0)
+        inside = np.empty(len(pairs))
+        squared_distances(Z, pairs, inside)
+        return np.maximum(self.distances(P, pairs) - inside, 0)
+
+
+Space = VectorSpace | BasisSpace
+
+
+def _dense(X: Any, where: str) -> Any:
+    rows = items.check(X, "vectors", where=where)
+    if items.is_sparse(rows):
+        raise InputError(
+            f"{where}: items are sparse, and a matrix for all pairs of features would be dense. "
+            "Pass kernel='linear', which learns in the span of some items."
+        )
+    return rows

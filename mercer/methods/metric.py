@@ -1,0 +1,80 @@
+"""Hash functions that carry a learned metric."""
+
+from __future__ import annotations
+
+from mercer.codes import Sign
+from mercer.embeddings import LearnedDirections, LearnedMetric
+from mercer.embeddings.metric import has_directions
+from mercer.errors import InputError
+from mercer.index import Index
+from mercer.kernels import Kernel, Learned, Mahalanobis, get
+from mercer.kernels.learned import unwrapped
+from mercer.methods.coded import over_codes
+from mercer.methods.hashing import kpca_lsh
+
+__all__ = ["learned"]
+
+
+def learned(
+    kernel: str | Kernel,
+    *,
+    n_bits: int = 256,
+    hyperplanes: str = "orthogonal",
+    n_landmarks: int = 1024,
+    asymmetric: bool = True,
+    epsilon: float | None = None,
+    seed: int = 0,
+) -> Index:
+    """Return an index by hash functions that carry a learned metric (M section 3).
+
+    A metric of vectors hashes by the signs of rᵀGx (`mercer.embeddings.LearnedMetric`). One learned
+    over the linear or the cosine kernel hashes by rᵀGφ(x), without a matrix of all features
+    (`LearnedDirections`). Over any other kernel φ(x) is not known: then bits are signs of
+    hyperplanes through kernel PCA vectors of the learned kernel, with the basis among the
+    landmarks (`mercer.kpca_lsh`).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A learned kernel, `mercer.learn.ITML(...).fit(X, y).kernel_`, or ``.normalized()`` of it to
+        rank by angles, or ``.radial(gamma)`` to rank by distances.
+    n_bits : int
+        How many bits an item is kept as.
+    hyperplanes : {"orthogonal", "gaussian"}
+        How they are drawn; see `mercer.codes.Sign`. Those of `LearnedDirections` are Gaussian.
+    n_landmarks : int
+        Of kernel PCA; not used elsewhere.
+    asymmetric : bool
+        Whether the query keeps its projections; see `mercer.search.Scan`.
+    epsilon : float, optional
+        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
+        a scan of all codes.
+    seed : int
+        Chooses landmarks and hyperplanes.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> kernel = mercer.learn.ITML().fit(X, y).kernel_.radial(1.0)
+    >>> index = mercer.learned(kernel, n_bits=64).fit(X).add(X)
+    >>> index.search(X[:3], k=1, candidates=20).ids.ravel()
+    array([0, 1, 2])
+    """
+    kernel = get(kernel)
+    inner, code = unwrapped(kernel), Sign(hyperplanes, n_bits, seed)
+    if isinstance(inner, Mahalanobis):
+        return Index(kernel, LearnedMetric(kernel), over_codes(code, asymmetric, epsilon))
+    if not isinstance(inner, Learned):
+        raise InputError(
+            f"learned: {kernel!r} is not a learned kernel. Pass "
+            "mercer.learn.ITML(...).fit(X, y).kernel_."
+        )
+    if has_directions(kernel):
+        directions = LearnedDirections(kernel, n_bits, seed=seed)
+        return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
+    return kpca_lsh(
+        kernel, n_bits=n_bits, hyperplanes=hyperplanes, n_landmarks=n_landmarks,
+        asymmetric=asymmetric, epsilon=epsilon, seed=seed,
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""Hash functions for sets of vectors."""
+
+from __future__ import annotations
+
+from mercer.codes import Sign
+from mercer.embeddings import PyramidDirections
+from mercer.index import Index
+from mercer.kernels import Kernel
+from mercer.methods.coded import over_codes
+
+__all__ = ["pyramid"]
+
+
+def pyramid(
+    kernel: str | Kernel,
+    *,
+    n_bits: int = 256,
+    mode: str = "walk",
+    asymmetric: bool = True,
+    epsilon: float | None = None,
+    seed: int = 0,
+) -> Index:
+    """Return an index of sets by pyramid match hashing (P): no landmark, nothing learned.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A pyramid: `mercer.kernels.PyramidMatch`, `VocabularyPyramid`, `SpatialPyramid` or
+        `ProximityDistribution`, or one of them ``.normalized()``. Bits know angles, which are
+        those of the normalised kernel.
+    n_bits : int
+        How many bits a set is kept as.
+    mode : {"walk", "paper"}
+        How bits are drawn; see `mercer.embeddings.PyramidDirections`.
+    asymmetric : bool
+        Whether the query keeps its projections; see `mercer.search.Scan`.
+    epsilon : float, optional
+        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
+        a scan of all codes.
+    seed : int
+        Chooses the directions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> rng = np.random.default_rng(0)
+    >>> sets = mercer.Ragged.from_list([rng.random((20, 2)) for _ in range(500)])
+    >>> kernel = mercer.kernels.PyramidMatch.for_data(sets).normalized()
+    >>> index = mercer.pyramid(kernel, n_bits=64).fit(sets).add(sets)
+    >>> index.search(sets[:3], k=1, candidates=50).ids.ravel()
+    array([0, 1, 2])
+    """
+    directions = PyramidDirections(kernel, n_bits, mode=mode, seed=seed)
+    return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
