@@ -217,6 +217,10 @@ def search(
             metavar="N", help="Compare at most N items; by default as many as a proof needs."
         ),
     ] = None,
+    effort: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="How hard inverted (lists) and graph (rows) look."),
+    ] = None,
     where: Where = None,
     form: Form = answers.Form.table,
     output: Output = None,
@@ -234,6 +238,7 @@ def search(
         read.X,
         k,
         candidates=candidates,
+        effort=effort,
         where=arguments.read_allowed(loaded, where),
         n_jobs=threads,
     )
