@@ -103,7 +103,7 @@ def test_sets_are_prepared_compared_and_hashed(benchmarks, monkeypatch):
     rng = np.random.default_rng(0)
     sets = mercer.Ragged.from_list([rng.random((30, 2)) for _ in range(12)])
     kernel = mercer.kernels.PyramidMatch(0.1, 3)
-    name, bins, *times = benchmarks.sets._row("PyramidMatch", kernel, sets, sets[:2], 8)
+    _, bins, *times = benchmarks.sets._row("PyramidMatch", kernel, sets, sets[:2], 8)
     assert bins == round(np.diff(kernel.prepare(sets).parts[0].offsets).mean())
     assert len(times) == 5
     assert all(one > 0 for one in times)
