@@ -91,3 +91,21 @@ def test_the_baseline_of_sets_computes_the_same(benchmarks):
     np.testing.assert_allclose(found, kernel(P)[0], rtol=1e-6)
     walks = [benchmarks.sets.plain_walk(kernel, P[i : i + 1], 4000) for i in (0, 1)]
     assert np.mean(walks[0] * walks[1]) == pytest.approx(kernel(P)[0, 1], abs=0.1 * 30)
+
+
+def test_sets_are_prepared_compared_and_hashed(benchmarks, monkeypatch):
+    called = []
+    monkeypatch.setattr(
+        benchmarks.sets,
+        "compare",
+        lambda *calls, rounds: [called.append(c()) or 1.0 for c in calls],
+    )
+    rng = np.random.default_rng(0)
+    sets = mercer.Ragged.from_list([rng.random((30, 2)) for _ in range(12)])
+    kernel = mercer.kernels.PyramidMatch(0.1, 3)
+    _, bins, *times = benchmarks.sets._row("PyramidMatch", kernel, sets, sets[:2], 8)
+    assert bins == round(np.diff(kernel.prepare(sets).parts[0].offsets).mean())
+    assert len(times) == 5
+    assert all(one > 0 for one in times)
+    assert called[0].shape == (2, 12)
+    assert called[2].shape == (12, 8)
