@@ -256,6 +256,16 @@ def test_where_and_candidates(tmp_path):
     assert all(line["evaluations"] <= 11 for line in jsonl(done.out))
 
 
+def test_effort_is_for_methods_with_a_knob(build, tmp_path):
+    build("items.npy", "--kernel", "chi2", "--method", "inverted", "--set", "n_lists=4")
+    asked = ["search", tmp_path / "new.index", "queries.npy", "--format", "jsonl"]
+    done = run(*asked, "--candidates", "20", "--effort", "2")
+    assert all(line["evaluations"] == 20 for line in jsonl(done.out))
+    refused = run("search", "a.index", "queries.npy", "--effort", "2")
+    assert refused.status != 0
+    assert "has no effort to choose" in refused.err
+
+
 # ---- changing and looking
 
 

@@ -45,3 +45,22 @@ def test_merging_parts_gives_the_whole(K, k, cut):
     np.testing.assert_array_equal(scores[:, :width], expected)
     assert (ids[:, width:] == -1).all()
     assert np.isneginf(scores[:, width:]).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(tied_scores, st.integers(1, 70), st.integers(1, 60), st.data())
+def test_inserting_keeps_lists_sorted(K, k, step, data):
+    """Blocks of rows in any order, some of them -1: the best first, as a stable sort gives."""
+    k = min(k, K.shape[1])
+    order = np.array(data.draw(st.permutations(range(K.shape[1]))))
+    ids, scores = topk.empty(len(K), k)
+    counts = np.zeros(len(K), np.int64)
+    for start in range(0, len(order), step):
+        rows = np.tile(order[start : start + step], (len(K), 1))
+        padded = np.pad(rows, ((0, 0), (1, 0)), constant_values=-1)
+        given_scores = np.pad(np.take_along_axis(K, rows, 1), ((0, 0), (1, 0)))
+        counts += topk.insert(ids, scores, padded, given_scores, 100)
+    expected_ids, expected = best(K, k)
+    np.testing.assert_array_equal(scores, expected)
+    np.testing.assert_array_equal(ids, expected_ids + 100)
+    assert (counts == K.shape[1]).all()
