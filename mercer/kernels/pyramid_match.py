@@ -8,10 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
-from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.kernels import _pyramid_loops as _loops
-from mercer.kernels.pyramids import Pyramid, histograms, level_weights
+from mercer.kernels.pyramids import (
+    NEIGHBOURS_SHARE,
+    SAMPLE,
+    Pyramid,
+    histograms,
+    level_weights,
+    shares,
+)
 from mercer.params import check_count, check_number
 from mercer.ragged import Ragged
 
@@ -20,8 +26,6 @@ __all__ = ["PyramidMatch"]
 FARTHEST = 2.0**52  # bins from the origin: beyond, double precision does not know the bin
 MOST_LEVELS = 24
 HALVINGS = 16  # of the range of the data, at most
-SAMPLE, PROBES = 1000, 64  # sets that `for_data` looks at, and those it finds neighbours of
-NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: the finest level has that
 ALL_SHARE = 0.5  # matched with a typical set: no coarser level is needed
 
 
@@ -166,18 +170,9 @@ def _chosen_sides(sets: Ragged, seed: int) -> list[float]:
     sides = [2 * span or 1.0]
     for _ in range(HALVINGS if span > 0 and len(sets) > 1 else 0):
         side = sides[0] / 2
-        nearest, typical = _shares(sets, side, seed)
+        nearest, typical = shares(PyramidMatch(side, 1, shift=seed), sets)
         if nearest < NEIGHBOURS_SHARE:
             break
         # a level on which any two sets meet makes all coarser ones useless
         sides = [side] if typical >= ALL_SHARE else [side, *sides]
     return sides
-
-
-def _shares(sets: Ragged, side: float, seed: int) -> tuple[float, float]:
-    """Return which share of its points a set has in common with the nearest, and with any."""
-    kernel = PyramidMatch(side, 1, shift=seed).normalized()
-    P = kernel.prepare(sets)
-    shares: Array = kernel(P[:PROBES], P)
-    np.fill_diagonal(shares, np.nan)
-    return float(np.median(np.nanmax(shares, axis=1))), float(np.nanmedian(shares))

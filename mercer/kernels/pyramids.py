@@ -17,9 +17,19 @@ from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
 from mercer.ragged import Ragged
 
-__all__ = ["Pyramid", "as_rows", "histograms", "level_weights"]
+__all__ = [
+    "NEIGHBOURS_SHARE",
+    "SAMPLE",
+    "Pyramid",
+    "as_rows",
+    "histograms",
+    "level_weights",
+    "shares",
+]
 
 POINTS = 1 << 18  # points binned in one go
+SAMPLE, PROBES = 1000, 64  # sets that `for_data` looks at, and those it finds neighbours of
+NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: the finest level has that
 NORMS = (None, "minimum")
 
 
@@ -121,6 +131,18 @@ def level_weights(
             "semi-definite."
         )
     return weights
+
+
+def shares(kernel: Pyramid, sets: Ragged) -> tuple[float, float]:
+    """Return which share of its points a set has in common with the nearest, and with any.
+
+    The kernel counts one level only; there are at least two sets.
+    """
+    counting = kernel.normalized()
+    P = counting.prepare(sets)
+    found: Array = counting(P[:PROBES], P)
+    np.fill_diagonal(found, np.nan)
+    return float(np.median(np.nanmax(found, axis=1))), float(np.nanmedian(found))
 
 
 def _narrow(bins: Ragged) -> Ragged:

@@ -12,15 +12,13 @@ from mercer.arrays import Array, Ids
 from mercer.errors import InputError
 from mercer.kernels import _cluster_loops
 from mercer.kernels.clusters import Tree, grow
-from mercer.kernels.pyramids import Pyramid, histograms
+from mercer.kernels.pyramids import NEIGHBOURS_SHARE, SAMPLE, Pyramid, histograms, shares
 from mercer.params import check_count
 from mercer.ragged import Ragged
 
 __all__ = ["VocabularyPyramid"]
 
-SAMPLE, PROBES = 1000, 64  # sets that `for_data` looks at, and those it finds neighbours of
 VECTORS = 100_000  # that clusters are learned from, at most
-NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: the finest level has that
 TIGHTEST = 0.01  # share of clusters whose spread is raised to that of the next
 RULES = ("mass", "diameter")
 
@@ -219,12 +217,10 @@ def _nested(weights: npt.NDArray[np.float64], parents: Array) -> npt.NDArray[np.
 def _useful_levels(kernel: VocabularyPyramid, sets: Ragged) -> int:
     """Return how many levels there are on which sets share points with their nearest ones."""
     levels = kernel.levels
-    for level in range(1, int(levels.max()) + 1):
+    n_levels = int(levels.max()) + 1
+    for level in range(1, n_levels if len(sets) > 1 else 0):
         # a weight of 1 from this level on and 0 above counts this level only
-        only = VocabularyPyramid(kernel.centers, kernel.parents, levels >= level).normalized()
-        P = only.prepare(sets)
-        shares: Array = only(P[:PROBES], P)
-        np.fill_diagonal(shares, 0)
-        if float(np.median(shares.max(axis=1))) < NEIGHBOURS_SHARE:
+        only = VocabularyPyramid(kernel.centers, kernel.parents, levels >= level)
+        if shares(only, sets)[0] < NEIGHBOURS_SHARE:
             return level
-    return int(levels.max()) + 1
+    return n_levels
