@@ -16,7 +16,8 @@ from mercer.kernels import Kernel
 from mercer.matches import Matches
 from mercer.params import check_count
 from mercer.search import Searcher
-from mercer.search.rerank import SPARE, Part, Queries, Ranking
+from mercer.search.parts import Part, Queries
+from mercer.search.rerank import SPARE, Ranking
 from mercer.segments import Segments
 
 __all__ = ["DISPROVED", "best", "certified", "checked_effort", "listed", "rankings", "run"]

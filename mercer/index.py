@@ -17,7 +17,8 @@ from mercer.kernels import Kernel
 from mercer.matches import Matches
 from mercer.params import Params, check_number
 from mercer.search import Searcher
-from mercer.search.rerank import Part, Ranking
+from mercer.search.parts import Part
+from mercer.search.rerank import Ranking
 from mercer.segments import Segments
 
 __all__ = ["Index"]

@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.kernels import Prepared
 from mercer.search import Searcher
 from mercer.search.base import Mask
-from mercer.search.rerank import Part
+from mercer.search.parts import Part
 
 __all__ = ["Segment", "as_ids"]
 

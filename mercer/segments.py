@@ -11,7 +11,7 @@ from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.kernels import Prepared
 from mercer.search.base import Mask
-from mercer.search.rerank import Part
+from mercer.search.parts import Part
 from mercer.segment import Segment, as_ids
 
 __all__ = ["Segments"]

@@ -10,7 +10,8 @@ from hostile import near_ties
 import mercer
 from mercer import answer, kernels
 from mercer.search import BoundScan
-from mercer.search.rerank import ROUND, Part, Queries, Ranking
+from mercer.search.parts import Part, Queries
+from mercer.search.rerank import ROUND, Ranking
 
 rng = np.random.default_rng(0)
 CHI2 = kernels.Chi2()

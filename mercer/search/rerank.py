@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mercer import parallel, topk
 from mercer.arrays import Array, Ids
-from mercer.embeddings import Embedding
-from mercer.kernels import Kernel, Prepared
+from mercer.kernels import Kernel
 from mercer.kernels.similarity import unit
 from mercer.search._loops import drop_known
-from mercer.search.base import Candidates, Floats, Mask, Searcher
+from mercer.search.base import Candidates, Floats, Mask
 from mercer.search.bounds import SEED_RESIDUAL, BoundScan
+from mercer.search.parts import Part, Queries
 
-__all__ = ["SPARE", "Part", "Queries", "Ranking"]
+__all__ = ["SPARE", "Ranking"]
 
 SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
 LEAST = 100  # candidates scored where nothing tells when to stop
@@ -28,76 +26,6 @@ MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared
 TILE_ROWS = 1024
 TINY = 1e-37  # values below count as 0
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Rows that are searched together.
-
-    Attributes
-    ----------
-    items : Prepared
-        The items of the rows.
-    own : ndarray of float64, shape (len(items),)
-        k(x, x) of each.
-    searcher : Searcher
-        Their vectors.
-    first : int
-        The number of the first row among the rows of all parts.
-    allowed : ndarray of bool, optional
-        Which rows may be found; all of them by default.
-    """
-
-    items: Prepared
-    own: npt.NDArray[np.float64]
-    searcher: Searcher
-    first: int = 0
-    allowed: Mask | None = None
-
-    @property
-    def n_allowed(self) -> int:
-        """How many rows may be found."""
-        return len(self.items) if self.allowed is None else int(np.count_nonzero(self.allowed))
-
-    @cached_property
-    def largest(self) -> float:
-        """The largest √k(x, x)."""
-        return float(np.sqrt(max(self.own.max(), 0)))
-
-
-@dataclass(frozen=True)
-class Queries:
-    """Queries that are compared together.
-
-    Attributes
-    ----------
-    items : Prepared
-        The queries.
-    embedding : Embedding
-        Turns them into vectors.
-    first : int
-        The number of the first one, among all that are asked.
-    """
-
-    items: Prepared
-    embedding: Embedding
-    first: int = 0
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, rows: slice) -> Queries:
-        return Queries(self.items[rows], self.embedding, self.first + rows.start)
-
-    @cached_property
-    def own(self) -> npt.NDArray[np.float64]:
-        """k(q, q) of each."""
-        return np.asarray(self.items.kernel.diag(self.items, dtype=np.float64))
-
-    @cached_property
-    def vectors(self) -> Floats:
-        """The vector of each, computed by the thread that first asks."""
-        return self.embedding.query(self.items, n_jobs=1)
 
 
 class Ranking:
