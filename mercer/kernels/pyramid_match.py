@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -10,14 +11,7 @@ import numpy.typing as npt
 from mercer import items
 from mercer.errors import InputError
 from mercer.kernels import _pyramid_loops as _loops
-from mercer.kernels.pyramids import (
-    NEIGHBOURS_SHARE,
-    SAMPLE,
-    Pyramid,
-    histograms,
-    level_weights,
-    shares,
-)
+from mercer.kernels.pyramids import SAMPLE, Pyramid, histograms, level_weights, shares
 from mercer.params import check_count, check_number
 from mercer.ragged import Ragged
 
@@ -26,6 +20,9 @@ __all__ = ["PyramidMatch"]
 FARTHEST = 2.0**52  # bins from the origin: beyond, double precision does not know the bin
 MOST_LEVELS = 24
 HALVINGS = 16  # of the range of the data, at most
+STEP = 2**0.25  # between sides that the finest level may have
+# of the points, matched with the nearest set: less leaves normalised values too small for a hash
+NEIGHBOURS_SHARE = 0.25
 ALL_SHARE = 0.5  # matched with a typical set: no coarser level is needed
 
 
@@ -136,8 +133,8 @@ class PyramidMatch(Pyramid):
     def for_data(cls, X: Any, seed: int = 0, *, normalize: str | None = None) -> Self:
         """Return this kernel with levels that suit the data.
 
-        The finest level is the finest on which a typical set shares a tenth of its points with
-        the nearest other set; the coarsest is the first on which two typical sets share half.
+        The finest level is the finest on which a typical set shares a quarter of its points
+        with the nearest other set; the coarsest is the first on which two typical sets share half.
 
         Parameters
         ----------
@@ -167,12 +164,27 @@ class PyramidMatch(Pyramid):
 def _chosen_sides(sets: Ragged, seed: int) -> list[float]:
     """Return the sides of useful bins, finest first."""
     span = float(np.ptp(sets.values, axis=0).max(initial=0)) if len(sets.values) else 0.0
-    sides = [2 * span or 1.0]
-    for _ in range(HALVINGS if span > 0 and len(sets) > 1 else 0):
-        side = sides[0] / 2
-        nearest, typical = shares(PyramidMatch(side, 1, shift=seed), sets)
-        if nearest < NEIGHBOURS_SHARE:
-            break
-        # a level on which any two sets meet makes all coarser ones useless
-        sides = [side] if typical >= ALL_SHARE else [side, *sides]
+    if span == 0 or len(sets) < 2:
+        return [2 * span or 1.0]
+
+    def shared(side: float) -> tuple[float, float]:
+        return shares(PyramidMatch(side, 1, shift=seed), sets)
+
+    def suits(side: float) -> bool:
+        return shared(side)[0] >= NEIGHBOURS_SHARE
+
+    side = _last(suits, 2 * span, 2.0)  # roughly, then finely
+    sides = [_last(suits, side, STEP)]
+    # a level on which any two sets meet makes all coarser ones useless
+    while sides[-1] < 2 * span and shared(sides[-1])[1] < ALL_SHARE:
+        sides.append(2 * sides[-1])
     return sides
+
+
+def _last(suits: Callable[[float], bool], side: float, factor: float) -> float:
+    """Return the last side that suits, as it gets finer by a factor."""
+    for _ in range(HALVINGS):
+        if not suits(side / factor):
+            break
+        side /= factor
+    return side

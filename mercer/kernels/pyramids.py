@@ -18,7 +18,6 @@ from mercer.kernels.similarity import unit
 from mercer.ragged import Ragged
 
 __all__ = [
-    "NEIGHBOURS_SHARE",
     "SAMPLE",
     "Pyramid",
     "as_rows",
@@ -29,7 +28,6 @@ __all__ = [
 
 POINTS = 1 << 18  # points binned in one go
 SAMPLE, PROBES = 1000, 64  # sets that `for_data` looks at, and those it finds neighbours of
-NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: the finest level has that
 NORMS = (None, "minimum")
 
 

@@ -12,13 +12,14 @@ from mercer.arrays import Array, Ids
 from mercer.errors import InputError
 from mercer.kernels import _cluster_loops
 from mercer.kernels.clusters import Tree, grow
-from mercer.kernels.pyramids import NEIGHBOURS_SHARE, SAMPLE, Pyramid, histograms, shares
+from mercer.kernels.pyramids import SAMPLE, Pyramid, histograms, shares
 from mercer.params import check_count
 from mercer.ragged import Ragged
 
 __all__ = ["VocabularyPyramid"]
 
 VECTORS = 100_000  # that clusters are learned from, at most
+NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: every level has that
 TIGHTEST = 0.01  # share of clusters whose spread is raised to that of the next
 RULES = ("mass", "diameter")
 
