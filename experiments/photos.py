@@ -11,6 +11,7 @@ import numpy as np
 from experiments.real_data import data_folder
 from mercer import Ragged
 
+SIFT_LENGTH = 512.0  # of every descriptor as bytes
 SPREAD = 30.0  # standard deviation of the first principal component: ±4 of them make 8 bits
 
 

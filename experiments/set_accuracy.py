@@ -16,13 +16,12 @@ import numpy as np
 import mercer
 from experiments import curves, report
 from experiments.hashed import n_candidates
-from experiments.photos import Photos, photos, reduced, with_position
+from experiments.photos import SIFT_LENGTH, Photos, photos, reduced, with_position
 from mercer import Ragged, evaluate, kernels
 from mercer.kernels import Kernel, Pyramid
 
 EPSILONS = (1.0, 0.5)
 BITS = 256
-SIFT_LENGTH = 512.0  # of every descriptor as bytes
 # the features each kernel compares, and how it is made of the base photos
 UNIFORM = "PyramidMatch"
 SMALL, WHOLE, WIDE = "components and position", "SIFT and position", "SIFT with its position"

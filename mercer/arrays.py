@@ -1,14 +1,21 @@
-"""Short names for the arrays that functions take and return."""
+"""Short names for the arrays that functions take and return, and whether one is sparse."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "DType", "Ids"]
+__all__ = ["Array", "DType", "Ids", "is_sparse"]
 
 Array = npt.NDArray[Any]
 Ids = npt.NDArray[np.int64]
 DType = np.dtype[Any]
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a SciPy sparse matrix or array (SciPy is not imported to find out)."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))

@@ -14,7 +14,6 @@ C-contiguous float32 and uint8 arrays are never copied, also when they are memor
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Array, Ids
+from mercer import values
+from mercer.arrays import Array, Ids, is_sparse
 from mercer.errors import InputError
 from mercer.ragged import Ragged
 
@@ -39,8 +39,6 @@ __all__ = [
     "rows_of",
     "take",
 ]
-
-CHECK_BYTES = 1 << 22  # how much of an array is looked at in one go
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,9 @@ def check(
     if kind not in _CHECKS:
         raise place.error(f"no items are called {kind!r}. Kinds are: {', '.join(_CHECKS)}, any.")
     checked = _CHECKS[kind](X, place)
-    _check_values(checked, nonnegative, place)
+    wrong = values.problem(checked, nonnegative, first_row)
+    if wrong:
+        raise place.error(wrong)
     return checked
 
 
@@ -181,7 +181,9 @@ def join(several: Sequence[Any]) -> Any:
     if isinstance(first, Ragged):
         return Ragged.join(several)
     if is_sparse(first):
-        return sys.modules["scipy.sparse"].vstack(several, format="csr")
+        from scipy import sparse  # type: ignore[import-untyped]
+
+        return sparse.vstack(several, format="csr")
     return np.concatenate(several)
 
 
@@ -208,14 +210,8 @@ def drop_bad(X: Any, kind: str = "vectors") -> tuple[Any, Ids]:
     (array([[1., 2.]], dtype=float32), array([0]))
     """
     checked = _CHECKS[kind](rows_of(X, "drop_bad"), _Place("drop_bad"))
-    good = np.flatnonzero(~_bad_rows(checked))
+    good = np.flatnonzero(~values.bad_rows(checked))
     return take(checked, good), good
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether X is a SciPy sparse matrix or array (SciPy is not imported to find out)."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(X))
 
 
 def pack(X: Array) -> npt.NDArray[np.uint8]:
@@ -354,60 +350,3 @@ def _places(sets: Ragged, place: _Place) -> Array:
 
 
 _CHECKS = {"vectors": _vectors, "bits": _bits, "sets": _sets}
-
-
-def _check_values(X: Any, nonnegative: bool, place: _Place) -> None:
-    values = X.values if isinstance(X, Ragged) else X.data if is_sparse(X) else X
-    if values.dtype == np.uint8 or values.size == 0:
-        return
-    low, high = _range(values)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise place.error(_describe_bad(X, place))
-    if nonnegative and low < 0:
-        raise place.error(_describe_negative(X, place))
-
-
-def _range(values: Array) -> tuple[float, float]:
-    """Return the least and largest value, block by block; NaN wins over both."""
-    step = max(1, CHECK_BYTES // max(1, values.itemsize * int(np.prod(values.shape[1:]))))
-    parts = [values[i : i + step] for i in range(0, len(values), step)]
-    low = np.array([part.min() for part in parts])
-    high = np.array([part.max() for part in parts])
-    return float(low.min()), float(high.max())
-
-
-def _bad_rows(X: Any) -> npt.NDArray[np.bool_]:
-    return _rows_where(X, lambda values: ~np.isfinite(values))
-
-
-def _rows_where(X: Any, is_odd: Any) -> npt.NDArray[np.bool_]:
-    """Return which items have a value for which `is_odd` holds."""
-    if not isinstance(X, Ragged) and not is_sparse(X):
-        return np.asarray(is_odd(X).any(axis=1))
-    if is_sparse(X):
-        owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[is_odd(X.data)]
-    else:
-        owners = np.repeat(np.arange(len(X)), np.diff(X.offsets))[is_odd(X.values).any(axis=1)]
-    found = np.zeros(length(X), bool)
-    found[owners] = True
-    return found
-
-
-def _describe_bad(X: Any, place: _Place) -> str:
-    bad = _bad_rows(X)
-    nan = _rows_where(X, np.isnan)
-    what = "NaN" if nan.any() else "infinity, or a value too large for float32"
-    rows = np.flatnonzero(nan if nan.any() else bad)
-    return (
-        f"{len(rows)} of {length(X)} items contain {what} "
-        f"(first: row {place.first_row + rows[0]}). Remove them or use mercer.items.drop_bad."
-    )
-
-
-def _describe_negative(X: Any, place: _Place) -> str:
-    rows = np.flatnonzero(_rows_where(X, lambda values: values < 0))
-    return (
-        f"{len(rows)} of {length(X)} items contain negative values "
-        f"(first: row {place.first_row + rows[0]}). This kernel compares histograms or counts: "
-        "shift or clip the values, or use a kernel such as RBF or Laplacian."
-    )

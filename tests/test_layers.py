@@ -12,7 +12,7 @@ import mercer
 ROOT = Path(mercer.__file__).parent
 LAYERS = [
     ["errors", "arrays", "machine", "jit"],
-    ["params", "items", "ragged", "parallel", "progress", "topk", "matches"],
+    ["params", "items", "values", "ragged", "parallel", "progress", "topk", "matches"],
     ["matching"],
     ["kernels"],
     ["embeddings", "learn"],

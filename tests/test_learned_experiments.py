@@ -115,7 +115,7 @@ def test_pairs_of_patches_are_half_true(experiments):
     assert pairs[:, 0].max() < 50 <= pairs[:, 1].min()
 
 
-def test_sets_are_searched_four_ways(experiments, monkeypatch):
+def test_sets_are_searched_scanned_and_hashed(experiments, monkeypatch):
     module = experiments.learned_sets
     rng = np.random.default_rng(0)
     points = rng.random((60 * 12, 8)) * 255
@@ -125,7 +125,7 @@ def test_sets_are_searched_four_ways(experiments, monkeypatch):
     monkeypatch.setattr(module.kernels.VocabularyPyramid, "for_data", lambda *_: words[0])
     monkeypatch.setattr(module.kernels.ProximityDistribution, "for_data", lambda *_: words[1])
     rows = list(module.measure(made.take(np.arange(40)), made.take(np.arange(40, 60))))
-    assert len(rows) == 2 * 2 * (1 + len(module.EPSILONS))
+    assert len(rows) == 3 * 2 * (1 + len(module.EPSILONS))
     assert [row.share for row in rows[:3]] == [1, pytest.approx(24 / 40), pytest.approx(14 / 40)]
     assert {row.metric for row in rows} == {module.PLAIN, module.LEARNED}
     assert all(0 <= row.rate <= 1 for row in rows)

@@ -162,3 +162,12 @@ def _pyramids() -> list[Animal]:
 
 
 ANIMALS = _animals()
+
+
+def two_classes(n=120, d=6, seed=0):
+    """Return vectors whose class is one feature among others that are larger."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, d)), np.arange(n) % 2
+    X[:, 0] = 0.3 * X[:, 0] + y
+    X[:, 1:] *= 2
+    return X.astype(np.float32), y
