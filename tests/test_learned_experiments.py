@@ -120,11 +120,11 @@ def test_sets_are_searched_scanned_and_hashed(experiments, monkeypatch):
     rng = np.random.default_rng(0)
     points = rng.random((60 * 12, 8)) * 255
     sets = mercer.Ragged(points.astype(np.uint8), np.arange(0, 721, 12), rng.random((720, 2)))
-    made = module.Photos(sets, np.arange(60) % 3)
-    words = [module.kernels.VocabularyPyramid.for_data(sets, branching=3, n_levels=2)] * 2
-    monkeypatch.setattr(module.kernels.VocabularyPyramid, "for_data", lambda *_: words[0])
-    monkeypatch.setattr(module.kernels.ProximityDistribution, "for_data", lambda *_: words[1])
-    rows = list(module.measure(made.take(np.arange(40)), made.take(np.arange(40, 60))))
+    y = np.arange(60) % 3
+    pyramid = module.kernels.VocabularyPyramid.for_data(sets, branching=3, n_levels=2)
+    monkeypatch.setitem(module.MADE, module.PROXIMITY, lambda X: pyramid)
+    monkeypatch.setitem(module.MADE, module.PYRAMID, lambda X: module.kernels.SumMatch.for_data(X))
+    rows = list(module.measure(module.Photos(sets[:40], y[:40], sets[40:], y[40:])))
     assert len(rows) == 3 * 2 * (1 + len(module.EPSILONS))
     assert [row.share for row in rows[:3]] == [1, pytest.approx(24 / 40), pytest.approx(14 / 40)]
     assert {row.metric for row in rows} == {module.PLAIN, module.LEARNED}
@@ -133,8 +133,8 @@ def test_sets_are_searched_scanned_and_hashed(experiments, monkeypatch):
 
 def test_rates_are_means_over_classes(experiments):
     module = experiments.learned_sets
-    base = module.Photos(None, np.array([0, 1]))
-    asked = module.Photos(None, np.array([0, 0, 0, 1]))
+    base = module.Rows(None, np.array([0, 1]))
+    asked = module.Rows(None, np.array([0, 0, 0, 1]))
     assert module.rate(np.array([[0], [0], [1], [1]]), base, asked) == pytest.approx(
         (2 / 3 + 1) / 2
     )
