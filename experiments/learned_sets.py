@@ -4,7 +4,8 @@ Caltech-101 photos as sets of SIFT descriptors, 15 photos a class in the base: t
 pyramid match of features with their positions, the proximity distribution kernel and the kernel of
 correspondences, as they are and learned in the span of all base photos, scanned and hashed. Slack
 is chosen by a split of the base photos alone. Rates are means over classes, of the class of the
-nearest photo. M hashes the uniform pyramid match and asks the proximity kernel on Flickr scenes.
+nearest photo. Bits are hyperplanes through kernel PCA vectors, and for the pyramid match also the
+random walks of M. (M hashes the uniform one, and asks the proximity kernel on Flickr scenes.)
 Values of the base kernels are computed once and looked up from then on.
 Run it with: scripts/experiment learned_sets --output out
 """
@@ -34,6 +35,7 @@ BITS = 300
 CONSTRAINTS, SWEEPS = 10_000, 5
 PYRAMID, PROXIMITY, CORR = "pyramid match", "proximity", "correspondences"
 PLAIN, LEARNED = "unlearned", "learned"
+SCAN, KPCA, WALKS = "scan", "kernel PCA", "random walks"
 MADE: dict[str, Callable[[Ragged], Kernel]] = {
     PYRAMID: lambda X: kernels.VocabularyPyramid.for_data(X, SEED),
     PROXIMITY: lambda X: kernels.ProximityDistribution.for_data(X, SEED),
@@ -50,6 +52,7 @@ class Measurement:
     base: int
     queries: int
     classes: int
+    search: str
     epsilon: float  # 0: scan
     share: float  # of the base that is compared, landmarks not counted
     rate: float  # mean over classes
@@ -123,13 +126,34 @@ def measure(data: Photos) -> Iterator[Measurement]:
             (PLAIN, kernel, 0.0), (LEARNED, learned(kernel, base, slack), slack)
         ):  # fmt: skip
             told = name, metric, n, len(asked.y), len(np.unique(base.y))
-            yield Measurement(*told, 0.0, 1.0, scanned(one, base, asked), price)
+            yield Measurement(*told, SCAN, 0.0, 1.0, scanned(one, base, asked), price)
             index = mercer.kpca_lsh(one, n_bits=BITS, n_landmarks=n, seed=SEED)
-            index.fit(base.X).add(base.X)
-            for epsilon in EPSILONS:
-                found = index.search(asked.X, 1, candidates=n_candidates(n, epsilon))
-                share = float(found.evaluations.mean() / n)
-                yield Measurement(*told, epsilon, share, rate(found.ids, base, asked), price)
+            for found in hashed(index, base, asked):
+                yield Measurement(*told, KPCA, *found, price)
+            if name == PYRAMID:
+                walks = by_walks(one, inner, used.base)
+                sets = Rows(used.base, base.y), Rows(used.queries, asked.y)
+                for found in hashed(walks, *sets):
+                    yield Measurement(*told, WALKS, *found, price)
+
+
+def hashed(index: mercer.Index, base: Rows, asked: Rows) -> Iterator[tuple[float, float, float]]:
+    """Yield epsilon, the share of the base compared and the rate."""
+    index.fit(base.X).add(base.X)
+    for epsilon in EPSILONS:
+        found = index.search(asked.X, 1, candidates=n_candidates(len(base.y), epsilon))
+        share = float(found.evaluations.mean() / len(base.y))
+        yield epsilon, share, rate(found.ids, base, asked)
+
+
+def by_walks(looked_up: Kernel, pyramid: Kernel, sets: Ragged) -> mercer.Index:
+    """Return an index by M's hash functions: of the sets, by the same metric if one was learned."""
+    if isinstance(looked_up, kernels.Precomputed):
+        return mercer.pyramid(pyramid, n_bits=BITS, seed=SEED)
+    metric = looked_up.kernel
+    basis = sets.take(metric.basis)
+    real = kernels.Learned(pyramid, basis, metric.weights, metric.factor).normalized()
+    return mercer.learned(real, n_bits=BITS, seed=SEED)
 
 
 def draw(rows: Sequence[Measurement], path: Path) -> None:
@@ -139,11 +163,10 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
         drawn = []
         for metric, colour in ((PLAIN, curves.GREY), (LEARNED, curves.BLUE)):
             line = [r for r in rows if (r.kernel, r.metric) == (name, metric)]
-            xs = [row.epsilon for row in line[1:]]
-            drawn.append(curves.Curve(f"{metric}, hashed", xs, [r.rate for r in line[1:]], colour))
-            drawn.append(
-                curves.Curve(f"{metric}, scan", xs, [line[0].rate] * len(xs), colour, True)
-            )
+            by_kpca = [row for row in line if row.search == KPCA]
+            xs, scan = [row.epsilon for row in by_kpca], [line[0].rate] * len(by_kpca)
+            drawn.append(curves.Curve(f"{metric}, hashed", xs, [r.rate for r in by_kpca], colour))
+            drawn.append(curves.Curve(f"{metric}, scan", xs, scan, colour, True))
         panels.append(curves.Panel(name, "ε: more is faster", "recognition rate", drawn))
     curves.draw([panels], path, f"{rows[0].base} photos of {rows[0].classes} classes")
 

@@ -11,7 +11,13 @@ import zoo
 
 import mercer
 from mercer import evaluate, kernels, learn
-from mercer.embeddings import KernelPCA, KLSHDirections, LearnedDirections, LearnedMetric
+from mercer.embeddings import (
+    KernelPCA,
+    KLSHDirections,
+    LearnedDirections,
+    LearnedMetric,
+    PyramidDirections,
+)
 from mercer.kernels.learned import unwrapped
 from mercer.search import SortedLists
 from mercer.testing import check_embedding, check_index, check_kernel
@@ -29,6 +35,22 @@ BASIS = learn.ITML("linear", slack=0.5, n_basis=40).fit(X, Y)
 def sparse_metric(kernel="linear"):
     metric = learn.ITML(kernel, slack=5.0, n_basis=80, upper=40.0, lower=200.0, tol=0.05)
     return metric.fit(SPARSE, learn.from_labels(np.arange(80) % 4, 200))
+
+
+# sets of points on a grid, of two kinds that share half of the grid
+PILES = mercer.Ragged.from_list(
+    [rng.integers(0, 6, (int(rng.integers(3, 20)), 2)) + 3 * (i % 2) for i in range(60)]
+)
+
+
+def pyramid_metric(normalized):
+    pyramid = kernels.PyramidMatch(1.0, 4)
+    metric = learn.ITML(
+        pyramid.normalized() if normalized else pyramid, slack=5.0, n_basis=30, tol=0.05
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mercer.LearningWarning)
+        return metric.fit(PILES, learn.from_labels(np.arange(60) % 2, 200))
 
 
 def squares(K):
@@ -149,6 +171,34 @@ def test_cosines_have_directions_too():
     np.testing.assert_allclose(directions.transform(long), directions.transform(SPARSE), atol=1e-5)
 
 
+@pytest.mark.parametrize("normalized", [True, False])
+def test_pyramids_have_directions_too(normalized):
+    """A sum of random walks for each set, of unit length if normalised, and what was learned."""
+    metric = pyramid_metric(normalized)
+    directions = LearnedDirections(metric.kernel_, 32, seed=4).fit(PILES)
+    base = metric.kernel_.kernel
+    walks = PyramidDirections(base, 32, seed=4).fit_transform(PILES)
+    if normalized:
+        walks /= np.sqrt(base.kernel.diag(PILES))[:, None]
+    learned = base(PILES, metric.basis_, dtype="float64") @ directions.gamma_
+    assert np.abs(learned).max() > 0.1 * np.abs(walks).max()
+    np.testing.assert_allclose(directions.transform(PILES), walks + learned, atol=1e-5)
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_bits_of_pyramids_agree_as_angles_say(normalized):
+    """As below; directions are shared by all pairs, so all of them may be off together."""
+    n_bits = 20_000
+    kernel, some = pyramid_metric(normalized).kernel_, PILES[:15]
+    signs = LearnedDirections(kernel, n_bits).fit_transform(some) >= 0
+    equal = (signs[:, None] == signs[None]).mean(axis=-1)
+    cosines = kernel.normalized()(some, dtype="float64")
+    expected = 1 - np.arccos(np.clip(cosines, -1, 1)) / np.pi
+    assert np.abs(equal - expected).max() < 4 * 0.5 / np.sqrt(n_bits)
+    unlearned = 1 - np.arccos(kernel.kernel.normalized()(some).clip(-1, 1)) / np.pi
+    assert np.abs(equal - unlearned).max() > 0.05
+
+
 @pytest.mark.parametrize("metric", [VECTORS, BASIS], ids=["explicit", "implicit"])
 def test_bits_agree_as_angles_say(metric):
     """P(equal bits) = 1 - θ/π with θ the angle under the learned metric; 4 standard errors."""
@@ -181,6 +231,7 @@ EMBEDDINGS = {
     "directions": (LearnedDirections(BASIS.kernel_, 16), X),
     "normalized": (LearnedDirections(BASIS.kernel_.normalized(), 16), X),
     "sparse": (LearnedDirections(sparse_metric().kernel_, 16), SPARSE),
+    "pyramid": (LearnedDirections(pyramid_metric(True).kernel_.normalized(), 16), PILES),
 }
 
 
@@ -198,6 +249,7 @@ MAKERS = {
     "distances": lambda: (VECTORS.kernel_.radial(0.2), X),
     "implicit": lambda: (BASIS.kernel_.normalized(), X),
     "sparse": lambda: (sparse_metric().kernel_, SPARSE),
+    "pyramid": lambda: (pyramid_metric(True).kernel_.normalized(), PILES),
     "chi2": lambda: (CHI2.fit(zoo.HISTOGRAMS, PAIRS).kernel_, zoo.HISTOGRAMS),
     "radial chi2": lambda: (CHI2.fit(zoo.HISTOGRAMS, PAIRS).kernel_.radial(0.5), zoo.HISTOGRAMS),
     "sets": lambda: (SETS.fit(zoo.SETS, PAIRS).kernel_, zoo.SETS),

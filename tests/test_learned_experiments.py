@@ -122,10 +122,14 @@ def test_sets_are_searched_scanned_and_hashed(experiments, monkeypatch):
     sets = mercer.Ragged(points.astype(np.uint8), np.arange(0, 721, 12), rng.random((720, 2)))
     y = np.arange(60) % 3
     pyramid = module.kernels.VocabularyPyramid.for_data(sets, branching=3, n_levels=2)
+    monkeypatch.setattr(module, "with_position", lambda data: data)
+    monkeypatch.setitem(module.MADE, module.PYRAMID, lambda X: pyramid)
     monkeypatch.setitem(module.MADE, module.PROXIMITY, lambda X: pyramid)
-    monkeypatch.setitem(module.MADE, module.PYRAMID, lambda X: module.kernels.SumMatch.for_data(X))
     rows = list(module.measure(module.Photos(sets[:40], y[:40], sets[40:], y[40:])))
-    assert len(rows) == 3 * 2 * (1 + len(module.EPSILONS))
+    assert len(rows) == 3 * 2 * (1 + len(module.EPSILONS)) + 2 * len(module.EPSILONS)
+    assert {row.search for row in rows if row.kernel == module.PYRAMID} == {
+        module.SCAN, module.KPCA, module.WALKS,
+    }  # fmt: skip
     assert [row.share for row in rows[:3]] == [1, pytest.approx(24 / 40), pytest.approx(14 / 40)]
     assert {row.metric for row in rows} == {module.PLAIN, module.LEARNED}
     assert all(0 <= row.rate <= 1 for row in rows)

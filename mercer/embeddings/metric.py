@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from mercer import items, kernels, parallel
 from mercer.embeddings.base import Embedding
+from mercer.embeddings.pyramid import PyramidDirections
 from mercer.errors import InputError
-from mercer.kernels import Kernel, Prepared
+from mercer.kernels import Kernel, Prepared, Pyramid
 from mercer.kernels.learned import unwrapped
 from mercer.params import check_count
 
@@ -111,11 +112,13 @@ class LearnedDirections(_OfLearned):
     φ(x) may be sparse and have any number of dimensions: with r Gaussian and Φ the basis,
     rᵀGφ(x) = rᵀφ(x) + Σ_j γ_j k(x_j, x), γ = Sᵀ (rᵀΦ)ᵀ. (The paper prints S for Sᵀ, which is not
     the same: S is not symmetric.) Signs of projections are the paper's hash functions (M eq. 11).
+    For pyramids of sets rᵀφ(x) is a sum of random walks (`PyramidDirections`; M §3.7).
 
     Parameters
     ----------
     kernel : Kernel
-        A `Learned` kernel over the linear or the cosine kernel, or ``.normalized()`` of it.
+        A `Learned` kernel over the linear or the cosine kernel, over a pyramid of sets or its
+        ``.normalized()``; or ``.normalized()`` of the learned kernel.
     n_bits : int
         How many directions.
     seed : int
@@ -124,7 +127,7 @@ class LearnedDirections(_OfLearned):
     Attributes
     ----------
     directions_ : ndarray of float32, shape (n_features, n_bits)
-        r, one a column: 4 bytes for each feature and bit.
+        r, one a column: 4 bytes for each feature and bit. For pyramids nothing is kept.
     weights_ : ndarray of float64, shape (d, n_bits)
         What is added to rᵀφ(x), for each coordinate of the span.
     n_landmarks_ : int
@@ -155,8 +158,8 @@ class LearnedDirections(_OfLearned):
         if not has_directions(self.kernel):
             raise InputError(
                 f"LearnedDirections: {self.kernel!r} is not a kernel learned over the linear or "
-                "the cosine kernel, so φ(x) is not known. Use mercer.learned, which finds another "
-                "way."
+                "the cosine kernel or a pyramid, so φ(x) is not known. Use mercer.learned, which "
+                "finds another way."
             )
         check_count("LearnedDirections", "n_bits", self.n_bits)
         check_count("LearnedDirections", "seed", self.seed, at_least=0)
@@ -165,10 +168,10 @@ class LearnedDirections(_OfLearned):
         """Draw the directions, and what the metric adds to them; return self."""
         kernel = self._inner
         P = self._prepared(X, "fit")
-        width = int(P.parts[0].parts[0].shape[1])
+        width = 0 if _pyramid(kernel.kernel) else int(P.parts[0].parts[0].shape[1])
         rng = np.random.default_rng(self.seed)
         self.directions_ = rng.normal(size=(width, self.n_bits)).astype(np.float32)
-        on_basis = _vectors(kernel.kernel.prepare(kernel.basis)) @ self.directions_  # rᵀΦ, (c, b)
+        on_basis = self._projected(kernel.kernel.prepare(kernel.basis))  # rᵀΦ, (c, n_bits)
         moved = kernel.factor - np.eye(len(kernel.factor))
         # γ = Sᵀ(rᵀΦ)ᵀ = W (G - I)ᵀ Wᵀ (rᵀΦ)ᵀ, and k(Φ, x)ᵀ W are the coordinates (PROOFS A1)
         self.weights_ = moved.T @ (kernel.weights.T @ on_basis.astype(np.float64))
@@ -202,18 +205,35 @@ class LearnedDirections(_OfLearned):
 
         def fill(span: slice) -> None:
             base, Z = P[span].parts
-            out[span] = _vectors(base) @ self.directions_ + Z.astype(np.float32) @ weights
+            out[span] = self._projected(base) + Z.astype(np.float32) @ weights
 
         tasks = [(span,) for span in parallel.spans(len(P), BLOCK)]
         parallel.run(fill, tasks, n_jobs=n_jobs, label="embedding", show=show_progress)
         return out
 
+    def _projected(self, P: Prepared) -> npt.NDArray[np.float32]:
+        """Return rᵀφ(x) of items as the base kernel has them."""
+        if not _pyramid(P.kernel):
+            return np.asarray(_vectors(P) @ self.directions_)
+        walks = PyramidDirections(P.kernel, self.n_bits, seed=self.seed)
+        projected = walks.fit(P).transform(P, n_jobs=1, show_progress=False)
+        if isinstance(P.kernel, kernels.Normalized):
+            projected *= P.parts[1].astype(np.float32)[:, None]
+        return projected
+
 
 def has_directions(kernel: Kernel) -> bool:
     """Whether a kernel was learned over one whose vectors φ(x) are known, and ranks by angles."""
     inner = kernel.kernel if isinstance(kernel, kernels.Normalized) else kernel
-    explicit = kernels.Linear, kernels.Cosine
-    return isinstance(inner, kernels.Learned) and isinstance(inner.kernel, explicit)
+    if not isinstance(inner, kernels.Learned):
+        return False
+    return isinstance(inner.kernel, (kernels.Linear, kernels.Cosine)) or _pyramid(inner.kernel)
+
+
+def _pyramid(kernel: Kernel) -> bool:
+    """Whether a kernel is a pyramid of sets with an inner product, perhaps normalised."""
+    inner = kernel.kernel if isinstance(kernel, kernels.Normalized) else kernel
+    return isinstance(inner, Pyramid) and inner.normalize is None
 
 
 def _vectors(P: Prepared) -> Any:

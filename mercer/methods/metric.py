@@ -28,10 +28,10 @@ def learned(
     """Return an index by hash functions that carry a learned metric (M section 3).
 
     A metric of vectors hashes by the signs of rᵀGx (`mercer.embeddings.LearnedMetric`). One learned
-    over the linear or the cosine kernel hashes by rᵀGφ(x), without a matrix of all features
-    (`LearnedDirections`). Over any other kernel φ(x) is not known: then bits are signs of
-    hyperplanes through kernel PCA vectors of the learned kernel, with the basis among the
-    landmarks (`mercer.kpca_lsh`).
+    over the linear or the cosine kernel, or over a pyramid of sets, hashes by rᵀGφ(x), without a
+    matrix of all features (`LearnedDirections`). Over any other kernel φ(x) is not known: then
+    bits are signs of hyperplanes through kernel PCA vectors of the learned kernel, with the basis
+    among the landmarks (`mercer.kpca_lsh`).
 
     Parameters
     ----------
