@@ -20,7 +20,7 @@ from experiments.plots import LOOK
 from mercer import Ragged, kernels
 from mercer.matching import partial_matching
 
-TOO_ALIKE = 0.7  # perhaps the same photo twice
+TOO_ALIKE = 0.75  # perhaps the same photo twice
 GAP = 40.0  # pixels between the two photos
 
 
