@@ -158,7 +158,7 @@ def by_walks(looked_up: Kernel, pyramid: Kernel, sets: Ragged) -> mercer.Index:
 
 def draw(rows: Sequence[Measurement], path: Path) -> None:
     """Draw the rate against epsilon, a panel for each kernel."""
-    panels = []
+    panels, limits = [], (0.0, 1.1 * max(row.rate for row in rows))
     for name in dict.fromkeys(row.kernel for row in rows):
         drawn = []
         for metric, colour in ((PLAIN, curves.GREY), (LEARNED, curves.BLUE)):
@@ -167,7 +167,9 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
             xs, scan = [row.epsilon for row in by_kpca], [line[0].rate] * len(by_kpca)
             drawn.append(curves.Curve(f"{metric}, hashed", xs, [r.rate for r in by_kpca], colour))
             drawn.append(curves.Curve(f"{metric}, scan", xs, scan, colour, True))
-        panels.append(curves.Panel(name, "ε: more is faster", "recognition rate", drawn))
+        panels.append(
+            curves.Panel(name, "ε: more is faster", "recognition rate", drawn, limits=limits)
+        )
     curves.draw([panels], path, f"{rows[0].base} photos of {rows[0].classes} classes")
 
 
