@@ -31,7 +31,7 @@ CODES = {
     PRINTED: "#bbbbbb", KLSH: curves.GREY, RMMH: curves.ORANGE, KPCA_LSH: curves.GREEN,
     KPCA_PQ: curves.BLUE,
 }  # fmt: skip
-PAPER, OURS = "as E", "mercer's default"
+PAPER, OURS = "as E", "as mercer"
 
 
 @dataclass(frozen=True)
