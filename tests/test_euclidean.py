@@ -9,6 +9,7 @@ from zoo import ANIMALS, COUNTS, HISTOGRAMS, SPARSE, VECTORS
 import mercer
 from mercer import kernels
 from mercer.embeddings import AdditiveMap, Euclidean, Identity, KernelPCA, SquareRoot
+from mercer.embeddings.stand_ins import Trial
 from mercer.errors import InputError
 from mercer.testing import check_embedding
 
@@ -87,6 +88,116 @@ def test_landmarks_rank_nearly(name):
     assert isinstance(embedding.map_, KernelPCA)
     assert embedding.n_landmarks_ == 60
     assert share_of_nearest(embedding, X, X[:20]) > 0.85
+
+
+# ---- kernels nothing is known of
+
+
+@mercer.kernel(nonnegative=True)
+def own_chi2(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] + y[i] > 0:
+            total += 2 * x[i] * y[i] / (x[i] + y[i])
+    return total
+
+
+@mercer.kernel
+def own_laplacian(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        total += abs(x[i] - y[i])
+    return 1 / (1 + total)
+
+
+@mercer.kernel
+def own_cosine(x, y):
+    total, xx, yy = 0.0, 1e-9, 1e-9
+    for i in range(len(x)):
+        total += x[i] * y[i]
+        xx += x[i] * x[i]
+        yy += y[i] * y[i]
+    return total / (xx * yy) ** 0.5
+
+
+@mercer.kernel
+def own_dot(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+def many(name):
+    """Return more items than kernel PCA is taken for untried."""
+    rng = np.random.default_rng(5)
+    if name == "histograms":
+        return rng.dirichlet(np.full(24, 0.3), size=700).astype(np.float32)
+    return (rng.normal(size=(700, 12)) * rng.uniform(0.2, 5, (700, 1))).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "kernel, data, kind",
+    [
+        (own_chi2, "histograms", SquareRoot),
+        (kernels.JensenShannon() + kernels.Chi2(), "histograms", SquareRoot),
+        (own_laplacian, "vectors", Identity),
+        (own_cosine, "vectors", Identity),
+        (own_dot, "vectors", KernelPCA),
+    ],
+    ids=["chi2", "sum", "laplacian", "cosine", "dot"],
+)
+def test_unknown_kernels_get_the_map_that_ranks_alike(kernel, data, kind):
+    X = many(data)
+    embedding = Euclidean(kernel).fit(X)
+    assert isinstance(embedding.map_, kind)
+    assert getattr(embedding.map_, "unit", False) == (kernel is own_cosine)
+    assert embedding.n_landmarks_ == (175 if kind is KernelPCA else 0)
+    assert share_of_nearest(embedding, X, X[:50], k=5, among=25) > 0.9
+    check_embedding(embedding, X)
+
+
+def test_trials_count_what_vectors_find():
+    X = many("histograms")[:200]
+    trial = Trial(own_chi2, own_chi2.prepare(X), seed=3)
+    rows = np.random.default_rng(3).permutation(200)
+    K = own_chi2(X[rows], dtype="float64")
+    Z = X[rows, :5]
+    D = np.square(Z[:, None] - Z).sum(axis=2)
+    hits = 0
+    for i in range(100):
+        others = np.delete(np.arange(200), i)
+        best = others[np.argsort(-K[i, others])[:10]]
+        near = others[np.argsort(D[i, others], kind="stable")[:30]]
+        hits += len(set(best) & set(near))
+    assert trial.share(Z) == pytest.approx(hits / 1000, abs=0.005)
+    assert trial.share(np.sqrt(X[rows])) > 0.9 > trial.share(Z)
+
+
+def test_negative_items_after_square_roots_are_ranked_by_the_kernel():
+    """Nothing says that this kernel takes no negative values, though no item of fit had any."""
+    kernel = mercer.kernel(own_chi2.function)
+    X = many("histograms")
+    index = mercer.inverted(kernel).fit(X).add(X)
+    assert isinstance(index.embedding.map_, SquareRoot)
+    odd = X[:3].copy()
+    odd[:, 0] = -0.01
+    found = index.search(odd, 5, candidates=700)
+    truth = mercer.evaluate.ground_truth(kernel, X, odd, 5)
+    assert mercer.evaluate.recall(found, truth) == 1
+
+
+def test_python_functions_are_not_tried():
+    """400,000 calls of Python would take longer than kernel PCA saves."""
+    calls = []
+
+    def dot(x, y):
+        calls.append(1)
+        return float(x @ y)
+
+    X = many("vectors")
+    Euclidean(kernels.from_function(dot, psd=True), n_landmarks=32).fit(X)
+    assert len(calls) < 70_000
 
 
 def test_self_similarities_that_vary_are_made_up_for():

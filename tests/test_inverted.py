@@ -202,7 +202,8 @@ def test_items_as_similar_as_any_can_be_are_proven(filled):
     assert not index.search(histograms(50, 1), 1, candidates=20).exact.any()
 
 
-def test_kernels_of_users_go_through_landmarks():
+@pytest.mark.parametrize("embedding, landmarks", [("auto", 0), ("kpca", 256)])
+def test_kernels_of_users_go_through_maps_or_landmarks(embedding, landmarks):
     @mercer.kernel(psd=True, nonnegative=True)
     def overlap(x, y):
         total = 0.0
@@ -211,9 +212,9 @@ def test_kernels_of_users_go_through_landmarks():
         return total
 
     X, asked = histograms(3000, 0), histograms(50, 1)
-    index = mercer.inverted(overlap).fit(X).add(X)
+    index = mercer.inverted(overlap, embedding=embedding).fit(X).add(X)
     found = index.search(asked, 10, candidates=100)
-    assert (found.landmark_evaluations == 256).all()
+    assert (found.landmark_evaluations == landmarks).all()
     assert evaluate.recall(found, evaluate.ground_truth(overlap, X, asked, 10)) > 0.95
 
 

@@ -13,6 +13,7 @@ from mercer.embeddings.additive import ADDITIVE, AdditiveMap, SquareRoot
 from mercer.embeddings.base import Embedding
 from mercer.embeddings.identity import Identity
 from mercer.embeddings.kpca import KernelPCA
+from mercer.embeddings.stand_ins import Trial, raw_rows, stand_ins
 from mercer.embeddings.subspace import Spectrum, leading
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
@@ -27,6 +28,8 @@ LANDMARKS = (32, 256)  # a quarter of the items, between these
 SHARE = 0.99  # of the variance of maps without landmarks that is kept by default
 SAMPLE = 10_000  # items that dimensions are chosen by
 BLOCK = 16_384  # items whose maps are held at a time
+FEW = 500  # items: up to so many, kernel PCA is taken untried
+ENOUGH = 0.97  # of the nearest items of a sample: no better map is looked for
 EVEN = 1e-3  # self-similarities that differ by less, relatively, count as equal
 
 
@@ -45,8 +48,10 @@ class Euclidean(Embedding):
         "kpca": centred kernel PCA through landmarks, for any kernel. "vectors": the items
         themselves, for linear, cosine and RBF; exact. "square_root": for Hellinger (exact) and
         χ², Jensen–Shannon, intersection and exponential χ² (nearly). "additive": `AdditiveMap`,
-        for the last four. "auto": the first of "vectors", "square_root" and "kpca" that the
-        kernel and the items allow; maps of features need dense items.
+        for the last four. "auto": the first of "vectors" and "square_root" that stands for the
+        kernel; for all other kernels of dense vectors, a user's own too, what finds most of the
+        nearest items of a sample, of "kpca" and of distances of the vectors, of vectors of unit
+        length and of square roots; "kpca" for all other items.
     n_components : int, optional
         Dimensions to keep. By default as many as have 99 % of the variance (of "kpca" 94 % of
         what is in the landmarks' span), and at most 128.
@@ -129,17 +134,24 @@ class Euclidean(Embedding):
         kernel = kernels.get(self.kernel)
         X = X if isinstance(X, Prepared) else items.rows_of(X, "Euclidean.fit")
         sample = self._sample(kernel, X)
-        how = self._chosen(kernel, sample)
-        self.mean_ = self.axes_ = None
-        if how == "kpca":
-            self.map_ = self._kpca(kernel, items.length(X)).fit(X)
+        chosen = self._chosen(kernel, sample)
+        if chosen is None:
+            self._learn(kernel, sample, self._kpca(kernel, items.length(X)).fit(X))
         else:
-            self.map_ = _feature_map(kernel, how).fit(_rows(kernel, sample))
-            self._reduce(self.map_.transform(_rows(kernel, sample)))
-        own = kernel.diag(sample, dtype=np.float64)
-        uneven = own.max() - own.min() > EVEN * np.abs(own).max()
-        self.top_ = float(self._own(sample).max()) if uneven else None
+            self._learn(kernel, sample, chosen)
         return self
+
+    def _learn(self, kernel: Kernel, sample: Prepared, map_: Embedding) -> None:
+        """Take a map; find the dimensions to keep and whether one more is needed."""
+        self.map_ = map_
+        self.mean_ = self.axes_ = self.top_ = None
+        if not isinstance(map_, KernelPCA):
+            self._reduce(map_.fit_transform(_rows_for(map_, kernel, sample)))
+            if _stands_in(map_, kernel):
+                return  # it was tried with its own distances
+        own = kernel.diag(sample, dtype=np.float64)
+        if own.max() - own.min() > EVEN * np.abs(own).max():
+            self.top_ = float(self._own(sample).max())
 
     def _sample(self, kernel: Kernel, X: Any) -> Prepared:
         n = items.length(X)
@@ -148,12 +160,32 @@ class Euclidean(Embedding):
         taken = X.take(rows) if isinstance(X, Prepared) else items.take(X, rows)
         return kernel.prepare(taken, where="Euclidean.fit")
 
-    def _chosen(self, kernel: Kernel, sample: Prepared) -> str:
+    def _chosen(self, kernel: Kernel, sample: Prepared) -> Embedding | None:
+        """Return the map to take; None for kernel PCA, which learns from all items."""
         if self.how != "auto":
-            return self.how
+            return None if self.how == "kpca" else _feature_map(kernel, self.how)
+        dense = kernel.input == "vectors" and sample.form is not None and sample.form[0] == "dense"
+        if not dense or sample.form is None or sample.form[1] > WIDEST:
+            return None
         cheap = _cheap_ways(kernel)
-        narrow = sample.form is not None and sample.form[0] == "dense" and sample.form[1] <= WIDEST
-        return cheap[0] if cheap and narrow else "kpca"
+        if cheap:
+            return _feature_map(kernel, cheap[0])
+        # Python code for every pair is dear, and a few items tell nothing
+        return self._tried(kernel, sample) if kernel._threads and len(sample) > FEW else None
+
+    def _tried(self, kernel: Kernel, sample: Prepared) -> Embedding | None:
+        """Return the map that finds most on a sample, those without landmarks first."""
+        trial, best, most = Trial(kernel, sample, self.seed), None, 0.0
+        for map_ in stand_ins(kernel, sample):
+            share = trial.share(map_.fit_transform(_rows_for(map_, kernel, trial.items)))
+            if share > most:
+                best, most = map_, share
+        if most >= ENOUGH:
+            return best
+        tried = Euclidean(kernel, "kpca", n_components=self.n_components, seed=self.seed)
+        tried._learn(kernel, sample, self._kpca(kernel, len(sample)).fit(sample))
+        share = trial.share(tried.transform(trial.items), tried.query(trial.queries))
+        return best if most >= share else None
 
     def _kpca(self, kernel: Kernel, n: int) -> KernelPCA:
         least, most = LANDMARKS
@@ -203,7 +235,7 @@ class Euclidean(Embedding):
         kernel = kernels.get(self.kernel)
         if isinstance(self.map_, KernelPCA):
             return kernel.diag(P, dtype=np.float64)
-        return _mapped_kernel(kernel).diag(_rows(kernel, P), dtype=np.float64)
+        return _mapped_kernel(kernel).diag(_rows_for(self.map_, kernel, P), dtype=np.float64)
 
     def _mapped(self, X: Any, n_jobs: int | None, show: bool | None) -> tuple[Prepared, Floats]:
         self._require_fitted("map_")
@@ -211,7 +243,7 @@ class Euclidean(Embedding):
         P = kernel.prepare(X, where="Euclidean.transform")
         if isinstance(self.map_, KernelPCA):
             return P, self.map_.transform(P, n_jobs=n_jobs, show_progress=show)
-        rows = _rows(kernel, P)
+        rows = _rows_for(self.map_, kernel, P)
         if self.axes_ is None or self.mean_ is None:
             return P, self.map_.transform(rows, n_jobs=n_jobs, show_progress=show)
         out = np.empty((len(P), self.axes_.shape[1]), np.float32)
@@ -264,8 +296,17 @@ def _feature_map(kernel: Kernel, how: str) -> Embedding:
     return SquareRoot(mapped) if how == "square_root" else AdditiveMap(mapped)
 
 
-def _rows(kernel: Kernel, P: Prepared) -> Prepared:
-    """Return prepared items as the mapped kernel takes them, without another look at them."""
+def _stands_in(map_: Any, kernel: Kernel) -> bool:
+    """Whether a map's distances are of another kernel than the one that ranks as this one."""
+    return bool(kernels.get(map_.kernel) != _mapped_kernel(kernel))
+
+
+def _rows_for(map_: Embedding, kernel: Kernel, P: Prepared) -> Any:
+    """Return prepared items as a map takes them, without another look at them if it can be."""
+    if _stands_in(map_, kernel):
+        rows = raw_rows(P)
+        unsure = isinstance(map_, SquareRoot) and not kernel.nonnegative
+        return np.maximum(rows, 0) if unsure else rows
     while isinstance(P.parts[0], Prepared):
         P = P.parts[0]
     mapped = _mapped_kernel(kernel)

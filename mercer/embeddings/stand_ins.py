@@ -1,0 +1,79 @@
+"""Maps of vectors that rank as a kernel although nothing is known of it: tried on a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.arrays import Array, Ids
+from mercer.embeddings.additive import SquareRoot
+from mercer.embeddings.base import Embedding
+from mercer.embeddings.identity import Identity
+from mercer.kernels import Kernel, Prepared
+
+__all__ = ["Trial", "raw_rows", "stand_ins"]
+
+Floats = npt.NDArray[np.float32]
+ROWS, QUERIES = 4000, 100  # of a trial, at most
+WANTED = 10  # nearest items of each query
+LOOKED_AT = 60  # nearest vectors among which they should be, of 4,000; fewer of fewer, down to
+LEAST = 30
+
+
+def stand_ins(kernel: Kernel, sample: Prepared) -> Iterator[Embedding]:
+    """Yield maps whose distances may rank as a kernel of dense vectors does, the cheapest first."""
+    yield Identity("linear")
+    yield Identity("cosine", unit=True)
+    if kernel.nonnegative or raw_rows(sample).min() >= 0:
+        yield SquareRoot("hellinger")
+
+
+def raw_rows(P: Prepared) -> Array:
+    """Return dense vectors out of what kernels made of them."""
+    rows: Any = P
+    while isinstance(rows, Prepared):
+        rows = rows.parts[0]
+    return np.asarray(rows)
+
+
+class Trial:
+    """The nearest items of some queries by the kernel, and how many of them vectors find.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The similarity.
+    sample : Prepared
+        Items, at least two; some of them are the queries too.
+    seed : int
+        Chooses those that are tried.
+    """
+
+    def __init__(self, kernel: Kernel, sample: Prepared, seed: int = 0) -> None:
+        order = np.random.default_rng(seed).permutation(len(sample))
+        self.items = sample.take(order[:ROWS])
+        self.queries = self.items[: min(QUERIES, len(self.items))]
+        values = kernel(self.queries, self.items[:])
+        self.best = _first(-values, WANTED)
+
+    def share(self, Z: Floats, Zq: Floats | None = None) -> float:
+        """Return the share of the nearest items that are among the nearest vectors.
+
+        Z are vectors of the items, Zq those of the queries where they are others.
+        """
+        Zq = Z[: len(self.queries)] if Zq is None else Zq
+        squares = np.einsum("ij,ij->i", Z, Z) - 2 * (Zq @ Z.T)
+        n = max(LEAST, LOOKED_AT * len(Z) // ROWS)
+        near = np.zeros(squares.shape, bool)
+        np.put_along_axis(near, _first(squares, n), True, axis=1)
+        return float(np.take_along_axis(near, self.best, 1).mean())
+
+
+def _first(values: Array, n: int) -> Ids:
+    """Return the columns of the n least values of each row, itself left out."""
+    np.fill_diagonal(values, np.inf)
+    n = min(n, values.shape[1] - 1)
+    return np.asarray(np.argpartition(values, n, axis=1)[:, :n])
