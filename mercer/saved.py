@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import mercer  # for its version, which is known only when all of it is imported
+import mercer
 from mercer import store
 from mercer.errors import KernelError, StoreError
 from mercer.index import Index

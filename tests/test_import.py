@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import mercer
 
@@ -14,6 +18,37 @@ def test_heavy_packages_are_not_imported():
     code = f"import sys, mercer; print([m for m in {HEAVY} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_parts_are_imported_when_they_are_asked_for():
+    code = """
+import sys, mercer
+assert not {"numpy", "numba", "mercer.index"} & set(sys.modules)
+assert "exact" in dir(mercer)
+mercer.kernels.Chi2
+assert "mercer.index" not in sys.modules
+from mercer import exact, Ragged, learn
+assert "mercer.index" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_types_and_homes_of_names_agree():
+    """What type checkers read and what is imported are two lists."""
+    tree = ast.parse(Path(mercer.__file__).read_text())
+    typed = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("mercer")
+        for alias in node.names
+    }
+    assert set(typed) == set(mercer.__all__)
+    assert {name: home for name, home in typed.items() if home != "mercer"} == mercer._HOME
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="module 'mercer' has no attribute 'brute_force'"):
+        mercer.brute_force  # noqa: B018
 
 
 def test_all_names_exist():

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-import mercer  # for its version, which is known only when all of it is imported
+import mercer
 from mercer.errors import StoreError
 
 __all__ = [
