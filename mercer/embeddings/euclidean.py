@@ -164,8 +164,8 @@ class Euclidean(Embedding):
         """Return the map to take; None for kernel PCA, which learns from all items."""
         if self.how != "auto":
             return None if self.how == "kpca" else _feature_map(kernel, self.how)
-        dense = kernel.input == "vectors" and sample.form is not None and sample.form[0] == "dense"
-        if not dense or sample.form is None or sample.form[1] > WIDEST:
+        kind, width = sample.form or (None, 0)
+        if kernel.input != "vectors" or kind != "dense" or width > WIDEST:
             return None
         cheap = _cheap_ways(kernel)
         if cheap:
