@@ -32,7 +32,7 @@ def test_gram_prints_a_ratio_for_every_kernel():
 def benchmarks(monkeypatch):
     """Return the modules by name; the root is on the path only meanwhile."""
     monkeypatch.syspath_prepend(str(ROOT))
-    names = ("codes", "lists", "sets")
+    names = ("codes", "lists", "sets", "stages")
     return SimpleNamespace(**{n: importlib.import_module(f"benchmarks.{n}") for n in names})
 
 
@@ -109,3 +109,18 @@ def test_sets_are_prepared_compared_and_hashed(benchmarks, monkeypatch):
     assert all(one > 0 for one in times)
     assert called[0].shape == (2, 12)
     assert called[2].shape == (12, 8)
+
+
+@pytest.mark.parametrize("ahead", [8, 100])
+def test_loops_without_mercer_rank_alike(benchmarks, ahead):
+    X, Q = histograms(200), histograms(70, 1)
+    ids = np.random.default_rng(2).integers(0, 200, (70, 9))
+    found = benchmarks.stages.without_mercer(Q, X, ids, ahead, threads=2)()
+    np.testing.assert_allclose(found, mercer.kernels.Chi2().score(Q, X, ids), rtol=1e-5)
+
+
+def test_stages_one_by_one_find_the_same(benchmarks):
+    X, Q = histograms(3000), histograms(40, 1)
+    index = mercer.inverted("chi2").fit(X).add(X)
+    stages = benchmarks.stages.Stages(index, Q, 60, 1, 2)
+    assert (stages.one_after_the_other() == stages.whole()).mean() > 0.99

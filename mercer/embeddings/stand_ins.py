@@ -12,7 +12,7 @@ from mercer.arrays import Array, Ids
 from mercer.embeddings.additive import SquareRoot
 from mercer.embeddings.base import Embedding
 from mercer.embeddings.identity import Identity
-from mercer.kernels import Kernel, Prepared
+from mercer.kernels import Cosine, Hellinger, Kernel, Linear, Prepared
 
 __all__ = ["Trial", "raw_rows", "stand_ins"]
 
@@ -25,10 +25,10 @@ LEAST = 30
 
 def stand_ins(kernel: Kernel, sample: Prepared) -> Iterator[Embedding]:
     """Yield maps whose distances may rank as a kernel of dense vectors does, the cheapest first."""
-    yield Identity("linear")
-    yield Identity("cosine", unit=True)
+    yield Identity(Linear())
+    yield Identity(Cosine(), unit=True)
     if kernel.nonnegative or raw_rows(sample).min() >= 0:
-        yield SquareRoot("hellinger")
+        yield SquareRoot(Hellinger())
 
 
 def raw_rows(P: Prepared) -> Array:
