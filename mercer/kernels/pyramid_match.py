@@ -153,7 +153,7 @@ class PyramidMatch(Pyramid):
         >>> rng = np.random.default_rng(0)
         >>> sets = mercer.Ragged.from_list([rng.random((20, 2)) for _ in range(50)])
         >>> kernels.PyramidMatch.for_data(sets).n_levels
-        4
+        3
         """
         sets = items.check(X, "sets", where="PyramidMatch.for_data")
         rows = np.random.default_rng(seed).permutation(len(sets))[:SAMPLE]
