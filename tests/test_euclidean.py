@@ -240,6 +240,19 @@ def test_wide_vectors_keep_their_principal_axes():
     np.testing.assert_allclose(squares(embedding, X, X[:9]), D, rtol=1e-3, atol=1e-3 * D.max())
 
 
+def test_flat_spectra_keep_more_dimensions():
+    """Rare words: every one of them has its own dimension, and 128 would have a third of them."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.04, size=(2500, 400)).astype(np.float32)
+    X[:, 0] += 1
+    X /= X.sum(axis=1, keepdims=True)
+    embedding = Euclidean("chi2").fit(X)
+    assert 250 < embedding.axes_.shape[1] < 400
+    few = Euclidean("chi2", n_components=128).fit(X)
+    found = [share_of_nearest(one, X, X[:40], k=10, among=30) for one in (embedding, few)]
+    assert found[0] > 0.9 > 0.8 > found[1]
+
+
 def test_numbers_are_chosen_from_the_items():
     X = np.random.default_rng(0).dirichlet(np.full(24, 0.4), size=1200)
     landmarks = [Euclidean("chi2", "kpca").fit(X[:n]).n_landmarks_ for n in (50, 400, 1200)]

@@ -25,7 +25,8 @@ Floats = npt.NDArray[np.float32]
 HOW = ("auto", "kpca", "vectors", "square_root", "additive")
 WIDEST = 2048  # features up to which a map of each of them is cheaper than landmarks
 LANDMARKS = (32, 256)  # a quarter of the items, between these
-SHARE = 0.99  # of the variance of maps without landmarks that is kept by default
+SHARE = 0.99  # of the variance of maps without landmarks that is kept by default, or
+LEAST_SHARE, MOST = 0.8, 1024  # where 128 dimensions have less than this, so many more
 SAMPLE = 10_000  # items that dimensions are chosen by
 BLOCK = 16_384  # items whose maps are held at a time
 FEW = 500  # items: up to so many, kernel PCA is taken untried
@@ -54,7 +55,8 @@ class Euclidean(Embedding):
         length and of square roots; "kpca" for all other items.
     n_components : int, optional
         Dimensions to keep. By default as many as have 99 % of the variance (of "kpca" 94 % of
-        what is in the landmarks' span), and at most 128.
+        what is in the landmarks' span), and at most 128; more, up to 1,024, where 128 dimensions
+        of a map without landmarks have less than 80 %.
     n_landmarks : int, optional
         How many landmarks "kpca" goes through; a quarter of the items, between 32 and 256, by
         default.
@@ -199,7 +201,8 @@ class Euclidean(Embedding):
         mean = Z.mean(axis=0, dtype=np.float64)
         centred = Z - mean
         spread = Spectrum.of(centred.T @ centred)
-        kept = self.n_components or leading(spread.values, SHARE)
+        enough = leading(spread.values, LEAST_SHARE, MOST)
+        kept = self.n_components or max(leading(spread.values, SHARE), enough)
         if kept < Z.shape[1]:
             self.mean_ = mean.astype(np.float32)
             self.axes_ = np.ascontiguousarray(spread.vectors[:, :kept], np.float32)

@@ -59,8 +59,8 @@ def rotation(moment: Matrix, n_components: int | None) -> Matrix:
     return np.asarray(vectors * signs)
 
 
-def leading(energies: Matrix, share: float = SHARE) -> int:
-    """Return how many of decreasing energies have this share of their sum.
+def leading(energies: Matrix, share: float = SHARE, most: int = MOST) -> int:
+    """Return how many of decreasing energies have this share of their sum, or so many at most.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def leading(energies: Matrix, share: float = SHARE) -> int:
     """
     sums = np.maximum(energies, 0).cumsum()
     needed = int(np.searchsorted(sums, share * sums[-1])) + 1
-    return min(-(-needed // STEP) * STEP, MOST, len(energies))
+    return min(-(-needed // STEP) * STEP, most, len(energies))
 
 
 def departure(W: Matrix, K: Matrix, error: float) -> float:
