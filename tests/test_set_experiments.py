@@ -31,7 +31,10 @@ pytest.importorskip("matplotlib")
 def experiments():
     """Return the modules by name; the root is on the path only meanwhile."""
     sys.path.insert(0, str(ROOT))
-    found = {name: importlib.import_module(f"experiments.{name}") for name in [*NAMES, "photos"]}
+    found = {
+        name: importlib.import_module(f"experiments.{name}")
+        for name in [*NAMES, "photos", "windows"]
+    }
     yield SimpleNamespace(**found)
     sys.path.remove(str(ROOT))
 
@@ -48,6 +51,36 @@ def made(experiments):
     X, Q = (Ragged.from_list([sets[i].astype(np.float32) for i in some]) for some in (base, asked))
     X, Q = (Ragged(S.values, S.offsets, S.values[:, :2]) for S in (X, Q))
     return experiments.photos.Photos(X, y[base], Q, y[asked])
+
+
+def test_windows_are_rectangles_of_one_photo(experiments, made, monkeypatch):
+    """Every histogram is that of the words in some rectangle; one photo alone: its own words."""
+    words = made.base.values[:40].astype(np.float32)
+    one = made.base[3:4]
+    D = np.square(one.values[:, None] - words).sum(axis=2)
+    whole = np.bincount(D.argmin(axis=1), minlength=40)
+    monkeypatch.setattr(experiments.windows, "LEAST", 5)
+    rows = experiments.windows.histograms(one, words, 30, np.random.default_rng(0))
+    np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=1e-5)
+    sizes = np.array(
+        [round(1 / row[row > 0].min()) for row in rows]
+    )  # the rarest word is there once
+    counts = rows * sizes[:, None]
+    assert (np.abs(counts - counts.round()) < 1e-3).all()
+    assert (counts <= whole + 0.5).all()
+    assert sizes.min() >= 5
+    assert len(np.unique(rows, axis=0)) > 20
+
+
+def test_windows_hold_what_is_inside(experiments):
+    grid = np.stack(np.meshgrid(np.arange(40.0), np.arange(20.0)), axis=2).reshape(-1, 2)
+    shares = []
+    for seed in range(50):
+        seen = grid[experiments.windows.inside(grid, np.random.default_rng(seed))]
+        assert len(seen) == np.prod([len(np.unique(column)) for column in seen.T])
+        shares.append([len(np.unique(column)) for column in seen.T])
+    assert (np.min(shares, axis=0) >= [11, 5]).all()
+    assert (np.max(shares, axis=0) >= [35, 18]).all()
 
 
 def test_clutter_has_the_range_it_should(experiments):

@@ -86,6 +86,7 @@ FOR_TASK: dict[str, list[str]] = {
     "js": [*_OF_KERNELS, "faiss-js", "faiss-js-hnsw"],
     "two": _OF_KERNELS,
     "exp_chi2": [*_OF_KERNELS, "sampler-hnsw"],
+    "windows": [*_OF_KERNELS, "sampler-hnsw"],
     "tanimoto": ["fpsim2", "inverted", "graph", "exact", "brute_force"],
     "strings": ["datasketch", "exact-128", "graph-128", "brute_force"],
 }

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from mercer import items, kernels
 from mercer.arrays import Array
 from mercer.embeddings.additive import ADDITIVE, AdditiveMap, SquareRoot
+from mercer.embeddings.axes import principal
 from mercer.embeddings.base import Embedding
 from mercer.embeddings.identity import Identity
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.stand_ins import Trial, raw_rows, stand_ins
-from mercer.embeddings.subspace import Spectrum, leading
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
 from mercer.params import check_count
@@ -25,8 +25,6 @@ Floats = npt.NDArray[np.float32]
 HOW = ("auto", "kpca", "vectors", "square_root", "additive")
 WIDEST = 2048  # features up to which a map of each of them is cheaper than landmarks
 LANDMARKS = (32, 256)  # a quarter of the items, between these
-SHARE = 0.99  # of the variance of maps without landmarks that is kept by default, or
-LEAST_SHARE, MOST = 0.8, 1024  # where 128 dimensions have less than this, so many more
 SAMPLE = 10_000  # items that dimensions are chosen by
 BLOCK = 16_384  # items whose maps are held at a time
 FEW = 500  # items: up to so many, kernel PCA is taken untried
@@ -56,7 +54,8 @@ class Euclidean(Embedding):
     n_components : int, optional
         Dimensions to keep. By default as many as have 99 % of the variance (of "kpca" 94 % of
         what is in the landmarks' span), and at most 128; more, up to 1,024, where 128 dimensions
-        of a map without landmarks have less than 80 %.
+        of a map without landmarks would leave fewer than 80 % of the ten nearest vectors of a
+        sample as they are.
     n_landmarks : int, optional
         How many landmarks "kpca" goes through; a quarter of the items, between 32 and 256, by
         default.
@@ -148,7 +147,8 @@ class Euclidean(Embedding):
         self.map_ = map_
         self.mean_ = self.axes_ = self.top_ = None
         if not isinstance(map_, KernelPCA):
-            self._reduce(map_.fit_transform(_rows_for(map_, kernel, sample)))
+            Z = map_.fit_transform(_rows_for(map_, kernel, sample))
+            self.mean_, self.axes_ = principal(Z, self.n_components) or (None, None)
             if _stands_in(map_, kernel):
                 return  # it was tried with its own distances
         own = kernel.diag(sample, dtype=np.float64)
@@ -195,17 +195,6 @@ class Euclidean(Embedding):
         return KernelPCA(
             kernel, self.n_components, n_landmarks=n_landmarks, center=True, seed=self.seed
         )
-
-    def _reduce(self, Z: Floats) -> None:
-        """Keep the principal axes, where they are fewer than dimensions."""
-        mean = Z.mean(axis=0, dtype=np.float64)
-        centred = Z - mean
-        spread = Spectrum.of(centred.T @ centred)
-        enough = leading(spread.values, LEAST_SHARE, MOST)
-        kept = self.n_components or max(leading(spread.values, SHARE), enough)
-        if kept < Z.shape[1]:
-            self.mean_ = mean.astype(np.float32)
-            self.axes_ = np.ascontiguousarray(spread.vectors[:, :kept], np.float32)
 
     # ---- embedding
 
