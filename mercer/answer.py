@@ -91,12 +91,22 @@ def best(ranking: Ranking, k: int, segments: Segments, n_landmarks: int) -> Matc
         rows = np.empty((len(ranking.queries), 0), np.int64)
         scores = distances = np.empty(rows.shape)
         tolerance = np.zeros(len(rows))
-    missing = ((0, 0), (0, k - rows.shape[1]))
-    rows = np.pad(rows, missing, constant_values=-1)
-    scores = np.pad(scores, missing, constant_values=-np.inf)
-    distances = np.where(rows >= 0, np.pad(distances, missing), np.inf)
+    rows, scores, distances = (
+        _widened(values, k, nothing)
+        for values, nothing in ((rows, -1), (scores, -np.inf), (distances, np.inf))
+    )
+    distances[rows < 0] = np.inf
     return _matches(ranking, slice(None), segments.names(rows), scores, distances, tolerance,
                     n_landmarks)  # fmt: skip
+
+
+def _widened(values: Array, k: int, nothing: float) -> Array:
+    """Return k columns, with `nothing` in those that are missing."""
+    if values.shape[1] == k:
+        return values
+    wide = np.full((len(values), k), nothing, values.dtype)
+    wide[:, : values.shape[1]] = values
+    return wide
 
 
 def listed(

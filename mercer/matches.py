@@ -83,6 +83,8 @@ class Matches:
         >>> mercer.Matches.concatenate(blocks).scores.ravel()
         array([2., 3.], dtype=float32)
         """
+        if len(blocks) == 1:
+            return blocks[0]
         arrays = {
             field.name: np.concatenate([getattr(block, field.name) for block in blocks])
             for field in fields(cls)

@@ -75,10 +75,20 @@ class Segment:
 
     def part(self, first: int, allowed: Mask | None) -> Part:
         """Return what a search looks at: the rows that are there and allowed."""
-        there = ~self.removed if self.removed.any() else None
+        there = self._there
         if allowed is not None:
             there = allowed if there is None else allowed & there
-        return Part(self.items, self.own, self.searcher, first, there)
+        return Part(self.items, self.own, self._largest, self.searcher, first, there)
+
+    @cached_property
+    def _there(self) -> Mask | None:
+        """Which rows were not removed; None for all, as searches want to know it."""
+        return ~self.removed if self.removed.any() else None
+
+    @cached_property
+    def _largest(self) -> float:
+        """The largest √k(x, x), which every search needs."""
+        return float(np.sqrt(max(self.own.max(), 0)))
 
 
 def as_ids(ids: Any, where: str) -> Array:

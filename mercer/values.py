@@ -38,9 +38,8 @@ def _range(values: Array) -> tuple[float, float]:
     """Return the least and largest value, block by block; NaN wins over both."""
     step = max(1, CHECK_BYTES // max(1, values.itemsize * int(np.prod(values.shape[1:]))))
     parts = [values[i : i + step] for i in range(0, len(values), step)]
-    low = np.array([part.min() for part in parts])
-    high = np.array([part.max() for part in parts])
-    return float(low.min()), float(high.max())
+    low, high = [part.min() for part in parts], [part.max() for part in parts]
+    return (low[0], high[0]) if len(parts) == 1 else (np.min(low), np.max(high))
 
 
 def _rows_where(X: Any, is_odd: Any) -> npt.NDArray[np.bool_]:

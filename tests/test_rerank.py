@@ -25,8 +25,9 @@ def ranked(kernel, X, Q, k, n_components=16, parts=1, ceiling=None):
     P, Pq = kernel.prepare(X), kernel.prepare(Q)
     pca.fit(P)
     cuts = np.array_split(np.arange(len(X)), parts)
+    own = kernel.diag(P, dtype=np.float64)
     found = [
-        Part(P.take(rows), kernel.diag(P.take(rows), dtype=np.float64),
+        Part(P.take(rows), own[rows], float(np.sqrt(own[rows].max())),
              BoundScan().build(pca.transform(P.take(rows))), int(rows[0]))
         for rows in cuts
     ]  # fmt: skip

@@ -293,12 +293,14 @@ def _stands_in(map_: Any, kernel: Kernel) -> bool:
     return bool(kernels.get(map_.kernel) != _mapped_kernel(kernel))
 
 
-def _rows_for(map_: Embedding, kernel: Kernel, P: Prepared) -> Any:
+def _rows_for(map_: Any, kernel: Kernel, P: Prepared) -> Any:
     """Return prepared items as a map takes them, without another look at them if it can be."""
     if _stands_in(map_, kernel):
-        rows = raw_rows(P)
-        unsure = isinstance(map_, SquareRoot) and not kernel.nonnegative
-        return np.maximum(rows, 0) if unsure else rows
+        rows, own = raw_rows(P), kernels.get(map_.kernel)
+        if isinstance(map_, SquareRoot) and not kernel.nonnegative:
+            rows = np.maximum(rows, 0)
+        # of these, only directions need more than the rows
+        return rows if isinstance(own, kernels.Cosine) else Prepared(own, (rows,), P.form)
     while isinstance(P.parts[0], Prepared):
         P = P.parts[0]
     mapped = _mapped_kernel(kernel)

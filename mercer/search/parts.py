@@ -25,6 +25,8 @@ class Part:
         The items of the rows.
     own : ndarray of float64, shape (len(items),)
         k(x, x) of each.
+    largest : float
+        The largest √k(x, x).
     searcher : Searcher
         Their vectors.
     first : int
@@ -35,6 +37,7 @@ class Part:
 
     items: Prepared
     own: npt.NDArray[np.float64]
+    largest: float
     searcher: Searcher
     first: int = 0
     allowed: Mask | None = None
@@ -43,11 +46,6 @@ class Part:
     def n_allowed(self) -> int:
         """How many rows may be found."""
         return len(self.items) if self.allowed is None else int(np.count_nonzero(self.allowed))
-
-    @cached_property
-    def largest(self) -> float:
-        """The largest √k(x, x)."""
-        return float(np.sqrt(max(self.own.max(), 0)))
 
 
 @dataclass(frozen=True)

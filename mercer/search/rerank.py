@@ -12,6 +12,7 @@ from mercer.arrays import Array, Ids
 from mercer.kernels import Kernel
 from mercer.kernels.similarity import unit
 from mercer.search._loops import drop_known
+from mercer.search._settling import contenders, keep_values, settled
 from mercer.search.base import Candidates, Floats, Mask
 from mercer.search.bounds import SEED_RESIDUAL, BoundScan
 from mercer.search.parts import Part, Queries
@@ -61,6 +62,7 @@ class Ranking:
         self.proven = np.zeros(n, bool)
         self.disproof: str | None = None
         self.slacks: dict[int, float] = {}
+        self.errors: dict[int, Array] = {}
 
     # ---- ways to search
 
@@ -112,11 +114,11 @@ class Ranking:
         `following` bounds them, where values are bounds. Without, no item of a positive
         semi-definite kernel exceeds √(k(q, q) k(x, x)).
         """
-        error = np.max([self.error(part) for part in self.parts], axis=0)
+        threshold = self._threshold()
         if self.bounded:
-            return np.asarray(following < self._threshold() - error)
+            return np.asarray(following < threshold - self._worst_error)
         largest = max(part.largest for part in self.parts)
-        return np.asarray(self.kernel.psd & (self.root * largest <= self._threshold() + error))
+        return np.asarray(self.kernel.psd & (self.root * largest <= threshold + self._worst_error))
 
     def search_above(self, score: float) -> list[tuple[Ids, Array]]:
         """Return, for each query, every row that scores at least so much, best first."""
@@ -236,8 +238,15 @@ class Ranking:
 
     def error(self, part: Part) -> Array:
         """Bound the rounding of one float32 score, for each query."""
-        scale = self.tolerances[part.first] * part.largest
-        return np.asarray(scale * self.root + TINY, np.float32)
+        if part.first not in self.errors:
+            scale = self.tolerances[part.first] * part.largest
+            self.errors[part.first] = np.asarray(scale * self.root + TINY, np.float32)
+        return self.errors[part.first]
+
+    @cached_property
+    def _worst_error(self) -> Array:
+        """The rounding of one float32 score of any part, for each query."""
+        return np.asarray(np.max([self.error(part) for part in self.parts], axis=0))
 
     def _falsify(self, part: Part, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
         """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (PROOFS C1)."""
@@ -261,56 +270,40 @@ class Ranking:
 
     def settle(self) -> tuple[Ids, Array, Array, Array]:
         """Return rows, scores, distances and tolerances: the best by double precision."""
-        kept, single = self._contenders()
-        scores = np.full(kept.shape, -np.inf)
-        own = np.zeros(kept.shape)
+        kept = contenders(self.ids, self.scores, 2 * self._worst_error, self.k)
+        scores, own = np.full(kept.shape, -np.inf), np.zeros(kept.shape)
         for part in self.parts:
-            inside = (kept >= part.first) & (kept < part.first + len(part.items))
-            rows = np.where(inside, kept - part.first, -1)
-            values = self.kernel.gather(
-                self.queries.items, part.items, rows, DOUBLE, self.queries.first
-            )
-            scores[inside], own[inside] = values[inside], part.own[rows[inside]]
-            self._compare(part, rows, single, values)
-        ids, scores, own = _best(kept, scores, own, self.k)
-        squares = self.queries.own[:, None] + own - 2 * scores
-        scale = np.maximum(np.sqrt(np.abs(self.queries.own[:, None] * own)), np.abs(scores))
-        scale = np.where(ids >= 0, scale, 0).max(axis=1)
+            rows = kept - part.first
+            inside = (kept >= 0) & (rows >= 0) & (rows < len(part.items))
+            rows = np.where(inside, rows, -1)
+            own = np.where(inside, part.own[rows], own)
+            self._evaluate_again(part, rows, own, scores)
+        asked = self.queries.own[:, None]
+        ids, scores, distances, scale = settled(
+            kept, scores, asked + own, np.sqrt(np.abs(asked * own)), self.k
+        )
         # two scores are compared and each may be off by the kernel's tolerance
-        tolerance = 2 * max(self.tolerances.values()) * scale
-        return ids, scores, np.sqrt(np.maximum(squares, 0)), tolerance
+        return ids, scores, distances, 2 * max(self.tolerances.values()) * scale
 
-    def _contenders(self) -> tuple[Ids, Array]:
-        """Return rows and float32 scores of all that may be among the k best, best first."""
-        error = np.max([self.error(part) for part in self.parts], axis=0)
-        hopeful = self.scores >= (self._threshold() - 2 * error)[:, None]
-        width = int(hopeful.sum(axis=1).max(initial=self.k))
-        ids = np.where(hopeful, self.ids, -1)[:, :width]
-        return np.ascontiguousarray(ids), self.scores[:, :width].astype(np.float64)
+    def _evaluate_again(self, part: Part, rows: Ids, own: Array, scores: Array) -> None:
+        """Fill in the values of rows in double precision, and test that they agree with the first.
 
-    def _compare(self, part: Part, rows: Ids, single: Array, double: Array) -> None:
-        """Test that a second evaluation agrees with the first: `exact` rests on that too."""
-        own = np.maximum(np.abs(self.queries.own[:, None] * part.own[rows]), double**2)
-        with np.errstate(invalid="ignore"):
-            gap = np.where(rows >= 0, np.abs(single - double), 0)
-            slack = 1.01 * self.tolerances[part.first] * np.sqrt(np.where(rows >= 0, own, 0)) + TINY
-        if (gap > slack).any() and self.disproof is None:
-            i, j = np.argwhere(gap > slack)[0]
+        `exact` rests on that too.
+        """
+        double = self.kernel.gather(
+            self.queries.items, part.items, rows, DOUBLE, self.queries.first
+        )
+        double[rows < 0] = 0
+        scale = np.sqrt(np.abs(self.queries.own[:, None] * own))
+        slack = 1.01 * self.tolerances[part.first] * np.maximum(scale, np.abs(double)) + TINY
+        odd = keep_values(rows, self.scores, double, slack, scores)
+        if odd >= 0 and self.disproof is None:
+            i, j = divmod(odd, rows.shape[1])
             self.disproof = (
-                f"{self.kernel!r} gave {single[i, j]:.9g} and then {double[i, j]:.9g} for query "
-                f"{self.queries.first + i} and row {part.first + rows[i, j]}, further apart than "
-                f"its tolerance allows ({slack[i, j]:.2g})"
+                f"{self.kernel!r} gave {self.scores[i, j]:.9g} and then {double[i, j]:.9g} for "
+                f"query {self.queries.first + i} and row {part.first + rows[i, j]}, further apart "
+                f"than its tolerance allows ({slack[i, j]:.2g})"
             )
-
-
-def _best(ids: Ids, scores: Array, own: Array, k: int) -> tuple[Ids, Array, Array]:
-    """Return the k best by score, the smaller id first where scores are equal."""
-    order = np.lexsort((ids, -scores), axis=-1)[:, :k]
-    return (
-        np.take_along_axis(ids, order, 1),
-        np.take_along_axis(scores, order, 1),
-        np.take_along_axis(own, order, 1),
-    )
 
 
 def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
