@@ -14,6 +14,7 @@ from mercer.embeddings import Embedding
 from mercer.errors import InputError
 from mercer.kernels import Kernel
 from mercer.matches import Matches
+from mercer.pace import Pace
 from mercer.params import check_count
 from mercer.search import Searcher
 from mercer.search.parts import Part, Queries
@@ -53,7 +54,7 @@ def checked_effort(
 
 def rankings(
     kernel: Kernel, embedding: Embedding, Q: Any, parts: list[Part], k: int, bounded: bool,
-    where: str, n_jobs: int | None,
+    where: str, n_jobs: int | None, pace: Pace,
 ) -> list[Ranking]:  # fmt: skip
     """Prepare queries, and return one empty ranking for every block of them.
 
@@ -63,7 +64,7 @@ def rankings(
     for part in parts[:1]:
         kernel._require_alike(P, part.items, ("the queries", "the items"))
     tolerances = {part.first: kernel.tolerance(P, part.items) for part in parts}
-    step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // parallel.count(n_jobs)))
+    step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // pace.threads(len(P), n_jobs)))
     return [
         Ranking(kernel, Queries(P[span], embedding, span.start), parts, k, tolerances, bounded)
         for span in parallel.spans(len(P), max(1, step))
@@ -72,11 +73,16 @@ def rankings(
 
 def run(
     function: Callable[[Ranking], Found], tasks: list[Ranking], n_jobs: int | None,
-    show_progress: bool | None,
+    show_progress: bool | None, pace: Pace,
 ) -> tuple[list[Found], str | None]:  # fmt: skip
     """Do the same with every ranking; also return the first disproof of the kernel's claims."""
+
+    def timed(ranking: Ranking) -> Found:
+        with pace.timing(len(ranking.queries)):
+            return function(ranking)
+
     found = parallel.run(
-        function, [(ranking,) for ranking in tasks], n_jobs=n_jobs, label="searching",
+        timed, [(ranking,) for ranking in tasks], n_jobs=n_jobs, label="searching",
         show=show_progress,
     )  # fmt: skip
     return found, next((ranking.disproof for ranking in tasks if ranking.disproof), None)

@@ -15,6 +15,7 @@ from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError, NotFittedError
 from mercer.kernels import Kernel
 from mercer.matches import Matches
+from mercer.pace import Pace
 from mercer.params import Params, check_number
 from mercer.search import Searcher
 from mercer.search.parts import Part
@@ -63,6 +64,7 @@ class Index(Params):
             )
         self.segments_ = Segments()
         self.disproof_: str | None = None
+        self._pace = Pace()
         self._forget_calibration()
 
     # ---- learning and filling
@@ -160,7 +162,8 @@ class Index(Params):
             Whether to be content with the probability chosen by `calibrate`, for fewer kernel
             values (E eq. 28). Nothing is then `exact`.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads at most; see `mercer.parallel.count`. A few queries stay on one,
+            where the last ones were quick.
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
 
@@ -381,7 +384,7 @@ class Index(Params):
         self, Q: Any, parts: list[Part], k: int, where: str, n_jobs: int | None
     ) -> list[Ranking]:
         return answer.rankings(
-            self.kernel, self.embedding, Q, parts, k, self._bounded, where, n_jobs
+            self.kernel, self.embedding, Q, parts, k, self._bounded, where, n_jobs, self._pace
         )
 
     def _run(
@@ -389,7 +392,7 @@ class Index(Params):
         show_progress: bool | None,
     ) -> list[Any]:  # fmt: skip
         threads = n_jobs if self.kernel._threads else 1
-        found, disproof = answer.run(function, tasks, threads, show_progress)
+        found, disproof = answer.run(function, tasks, threads, show_progress, self._pace)
         if disproof:
             self.disproof_ = self.disproof_ or disproof
             warnings.warn(f"{disproof}. {answer.DISPROVED}", CertificateWarning, stacklevel=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def bad_rows(X: Any) -> npt.NDArray[np.bool_]:
 
 def _range(values: Array) -> tuple[float, float]:
     """Return the least and largest value, block by block; NaN wins over both."""
-    step = max(1, CHECK_BYTES // max(1, values.itemsize * int(np.prod(values.shape[1:]))))
+    step = max(1, CHECK_BYTES // max(1, values.itemsize * math.prod(values.shape[1:])))
     parts = [values[i : i + step] for i in range(0, len(values), step)]
     low, high = [part.min() for part in parts], [part.max() for part in parts]
     return (low[0], high[0]) if len(parts) == 1 else (np.min(low), np.max(high))

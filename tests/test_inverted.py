@@ -262,3 +262,17 @@ def test_effort_is_for_methods_with_a_knob(filled):
             index.search(X[:1], 1, effort=effort)
     with pytest.raises(InputError, match="has no effort to choose"):
         mercer.exact("chi2").fit(X[:99]).add(X[:99]).search(X[:1], 1, effort=3)
+
+
+def test_built_again_it_forgets_the_first_rows():
+    """Everything that is derived from the rows and kept: filters and searches see the new ones."""
+    again = Inverted(Product(None, "deal", bits=4), 16).fit(Z).build(Z)
+    allowed = np.arange(len(Z)) % 7 == 0
+    again.candidates(Q, 20, allowed)
+    again.candidates(Q, 20, effort=16)
+    other = Z[::-1][:4000]
+    fresh = Inverted(again.code, 16).build(other)
+    again.build(other)
+    for mask in (None, allowed[:4000], np.arange(4000) < 50):
+        found, expected = (one.candidates(Q, 20, mask).rows for one in (again, fresh))
+        np.testing.assert_array_equal(found, expected)

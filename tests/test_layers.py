@@ -18,7 +18,7 @@ LAYERS = [
     ["embeddings", "learn"],
     ["codes"],
     ["search"],
-    ["segment", "segments", "answer", "building", "calibration", "description"],
+    ["segment", "segments", "pace", "answer", "building", "calibration", "description"],
     ["store"],
     ["index"],
     ["methods", "evaluate", "testing", "saved", "relearning"],

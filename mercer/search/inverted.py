@@ -109,6 +109,8 @@ class Inverted(Searcher):
     def build(self, Z: Floats) -> Self:
         """Divide the rows into lists and encode them; return self."""
         n_lists = min(self.n_lists or _usual_lists(len(Z)), max(1, len(Z)))
+        for derived in ("_fast", "_lengths", "_place"):
+            self.__dict__.pop(derived, None)
         self.centroids_ = self._centroids(Z, n_lists)
         codes, lists = self._encoded(Z)
         order = np.argsort(lists, kind="stable")
@@ -116,7 +118,6 @@ class Inverted(Searcher):
         sizes = np.bincount(lists, minlength=n_lists)
         self.offsets_ = np.concatenate([[0], np.cumsum(sizes)])
         self.reach_ = self._reaches(Z)
-        self.__dict__.pop("_fast", None)
         return self
 
     def _centroids(self, Z: Floats, n_lists: int) -> Floats:
@@ -158,9 +159,15 @@ class Inverted(Searcher):
 
     def _squares(self, V: Floats) -> Floats:
         """Return squared distances to all centroids, less the length of the query itself."""
-        squares = V @ (-2 * self.centroids_.T)
-        squares += np.einsum("ij,ij->i", self.centroids_, self.centroids_)
+        squares = V @ self.centroids_.T
+        squares *= -2
+        squares += self._lengths
         return np.asarray(squares)
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        """The squared length of every centroid."""
+        return np.asarray(np.einsum("ij,ij->i", self.centroids_, self.centroids_))
 
     def __len__(self) -> int:
         return len(self.codes_)
