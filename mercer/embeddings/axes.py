@@ -32,10 +32,10 @@ def principal(Z: Floats, n_axes: int | None = None) -> tuple[Floats, Floats] | N
     --------
     >>> import numpy as np
     >>> from mercer.embeddings.axes import principal
-    >>> Z = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
-    >>> mean, axes = principal(Z * [5, 1, 0.1])
+    >>> Z = np.random.default_rng(0).normal(size=(500, 20)) * 0.5 ** np.arange(20)
+    >>> mean, axes = principal(Z.astype(np.float32))
     >>> axes.shape
-    (3, 2)
+    (20, 8)
     """
     mean = Z.mean(axis=0, dtype=np.float64)
     centred = Z - mean
