@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from experiments import report
 from mercer import evaluate
 
 WANTED = (0.95, 0.99)
+ENOUGH = 0.999  # more effort is not tried
 
 
 def start(names: Sequence[str], task: Task, threads: int, k: int) -> list[Worker]:
@@ -41,29 +43,45 @@ def start(names: Sequence[str], task: Task, threads: int, k: int) -> list[Worker
     return workers
 
 
+@dataclass
+class Turn:
+    """One rival with one effort: what it finds, and how long it took each time."""
+
+    worker: Worker
+    effort: Any
+    recall: float
+    times: list[float]
+
+
+def first_turns(worker: Worker, task: Task, truth: Any, k: int, at_least: float) -> list[Turn]:
+    """Search with more and more effort until nearly all is found, and with none said."""
+    turns: list[Turn] = []
+    for effort in worker.built.efforts:
+        if effort and any(turn.recall >= ENOUGH for turn in turns):
+            continue
+        seconds, rows = worker.search(effort, at_least)
+        turns.append(Turn(worker, effort, recall(task, rows, truth, k), list(seconds)))
+    return turns
+
+
 def measure(workers: Sequence[Worker], task: Task, k: int, rounds: int, at_least: float) -> Any:
     """Return the points of all workers; they search in turns, so that slow drifts hit all alike."""
     truth = evaluate.ground_truth(task.kernel, task.X, task.Q, k)
-    turns = [(worker, effort) for worker in workers for effort in worker.built.efforts]
-    times: list[list[float]] = [[] for _ in turns]
-    rows: list[Any] = [None] * len(turns)
-    for _ in range(rounds):
-        for i, (worker, effort) in enumerate(turns):
-            seconds, rows[i] = worker.search(effort, at_least)
-            times[i] += seconds
-    return [
-        _point(task, worker, effort, recall(task, found, truth, k), float(np.median(seconds)))
-        for (worker, effort), found, seconds in zip(turns, rows, times, strict=True)
-    ]
+    turns = [turn for worker in workers for turn in first_turns(worker, task, truth, k, at_least)]
+    for _ in range(rounds - 1):
+        for turn in turns:
+            turn.times += turn.worker.search(turn.effort, at_least)[0]
+    return [_point(task, turn) for turn in turns]
 
 
-def _point(task: Task, worker: Worker, effort: Any, found: float, seconds: float) -> Point:
-    built = worker.built
+def _point(task: Task, turn: Turn) -> Point:
+    built, effort, seconds = turn.worker.built, turn.effort, float(np.median(turn.times))
     told = ", ".join(f"{name} {value}" for name, value in effort.items())
     return Point(
-        task.name, len(task.X), built.name, built.own, built.threads, told, round(found, 4),
-        round(1 / seconds), round(1 / seconds / built.threads), round(worker.evaluations(effort)),
-        built.seconds, built.first_use, round(built.bytes_per_item), round(built.peak),
+        task.name, len(task.X), built.name, built.own, built.threads, told, round(turn.recall, 4),
+        round(1 / seconds), round(1 / seconds / built.threads),
+        round(turn.worker.evaluations(effort)), built.seconds, built.first_use,
+        round(built.bytes_per_item), round(built.peak),
     )  # fmt: skip
 
 

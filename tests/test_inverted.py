@@ -11,7 +11,7 @@ import mercer
 from mercer import evaluate
 from mercer.codes import Product, Sign
 from mercer.errors import InputError, StoreError
-from mercer.search import Inverted, Scan, decoded
+from mercer.search import Inverted, Scan, decoded, inverted
 from mercer.search._list_choice import choose_lists
 from mercer.testing import check_searcher
 
@@ -276,3 +276,14 @@ def test_built_again_it_forgets_the_first_rows():
     for mask in (None, allowed[:4000], np.arange(4000) < 50):
         found, expected = (one.candidates(Q, 20, mask).rows for one in (again, fresh))
         np.testing.assert_array_equal(found, expected)
+
+
+def test_both_ways_to_scan_find_the_same(lists, monkeypatch):
+    """Query by query, and list by list where there are many codes."""
+    expected = lists.candidates(Q, 40, effort=8)
+    monkeypatch.setattr(inverted, "LARGE", 0)
+    found = Inverted(lists.code, len(lists.centroids_)).build(Z).candidates(Q, 40, effort=8)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-6)
+    for i in range(len(Q)):  # those that tie with the last may differ
+        sure = expected.values[i] > expected.values[i, -1]
+        assert set(expected.rows[i, sure]) == set(found.rows[i, sure])

@@ -237,6 +237,41 @@ def test_only_those_who_reach_the_recall_are_compared(bench):
     ]  # fmt: skip
 
 
+def test_more_effort_is_tried_until_nearly_all_is_found(bench, task, truth):
+    """The default comes last and is measured in any case; later rounds repeat the first ones."""
+    asked = []
+    efforts = [{"n": 1}, {"n": 3}, {"n": K}, {"n": K + 1}, {}]
+
+    def search(effort, at_least):
+        asked.append(effort)
+        rows = truth.ids.copy()
+        rows[:, effort.get("n", 2) :] = -1
+        return [0.5, 0.25], rows
+
+    worker = SimpleNamespace(
+        search=search, evaluations=lambda effort: 7.0,
+        built=SimpleNamespace(efforts=efforts, name="w", own=True, threads=2, seconds=1.0,
+                              first_use=1.0, bytes_per_item=8.0, peak=8.0),
+    )  # fmt: skip
+    points = bench.peers.measure([worker], task, K, 2, 0.0)
+    assert asked == 2 * [{"n": 1}, {"n": 3}, {"n": K}, {}]
+    assert [point.recall for point in points] == [1 / K, 3 / K, 1.0, 2 / K]
+    assert {point.queries_per_second for point in points} == {round(1 / 0.375)}
+
+
+def test_latency_asks_all_queries_in_blocks(bench, task, monkeypatch):
+    latency = importlib.import_module("benchmarks.latency")
+    monkeypatch.setattr(latency, "BATCHES", (1, 16))
+    monkeypatch.setattr(latency, "EFFORTS", {"inverted": {"candidates": 40}})
+    monkeypatch.setattr(latency, "compare", lambda *calls, **_: [len(call()) for call in calls])
+    rows = latency.measure(task, 1, K, 1)
+    assert rows == [["mercer.inverted", 1, 1_000_000, 1_000_000]]
+    rival = SimpleNamespace(search=lambda Q, k: Q[:, 0].tolist())
+    ask = latency.asking(rival, task.Q, 16, K, {})
+    assert ask() + ask() + ask() == task.Q[:, 0].tolist()
+    assert ask() == task.Q[:16, 0].tolist()
+
+
 @pytest.mark.slow
 def test_run_writes_all_points(bench, tmp_path, capsys):
     few = ["--task", "made", "--rows", "500", "--queries", "30", "-k", "5", "--rounds", "2"]

@@ -96,8 +96,8 @@ class Inverted(Mercer):
     def efforts(self) -> list[Effort]:
         """Return numbers of lists and of candidates, and what is taken by default."""
         tried = [(8, 40), (12, 40), (12, 60), (16, 60), (24, 60), (16, 80), (24, 80), (32, 80),
-                 (24, 100), (32, 100), (48, 100), (32, 150), (48, 150), (32, 200), (64, 200),
-                 (64, 400), (128, 400)]  # fmt: skip
+                 (24, 100), (32, 100), (48, 100), (32, 150), (48, 150), (64, 150), (32, 200),
+                 (48, 200), (64, 200), (64, 400), (128, 400)]  # fmt: skip
         return [{"effort": lists, "candidates": n} for lists, n in tried] + [{}]
 
 
