@@ -15,6 +15,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import mercer
 from benchmarks.measure import compare, table
@@ -71,8 +72,14 @@ class Stages:
     threads: int
 
     def embed(self) -> Any:
-        """Return the vectors of all queries."""
-        return self.index.embedding.query(self.index.kernel.prepare(self.Q), n_jobs=self.threads)
+        """Return the vectors of all queries.
+
+        BLAS gets one thread, as in searches: others of its threads would go on waiting, at full
+        speed, where the next stage needs the cores.
+        """
+        with threadpool_limits(1, user_api="blas"):
+            P = self.index.kernel.prepare(self.Q)
+            return self.index.embedding.query(P, n_jobs=self.threads)
 
     def look_up(self, Z: Any) -> Any:
         """Return the candidates of all queries."""
