@@ -15,7 +15,7 @@ from mercer.arrays import Ids
 from mercer.jit import cached_njit
 from mercer.machine import borrow, reaching, trailing_zeros
 
-__all__ = ["empty", "insert", "merge", "offer", "ordered", "update"]
+__all__ = ["empty", "insert", "is_worse", "merge", "offer", "ordered", "update"]
 
 STRIDE = 64  # scores compared with the worst one kept at a time
 
@@ -74,10 +74,10 @@ def insert(ids, scores, rows, new_scores, first_row):  # type: ignore[no-untyped
                 continue
             n_offered[query] += 1
             row, score = first_row + rows[query, column], new_scores[query, column]
-            if not _is_worse(best_scores, best_ids, last, score, row):
+            if not is_worse(best_scores, best_ids, last, score, row):
                 continue
             place = last
-            while place > 0 and _is_worse(best_scores, best_ids, place - 1, score, row):
+            while place > 0 and is_worse(best_scores, best_ids, place - 1, score, row):
                 best_ids[place], best_scores[place] = best_ids[place - 1], best_scores[place - 1]
                 place -= 1
             best_ids[place], best_scores[place] = row, score
@@ -87,7 +87,7 @@ def insert(ids, scores, rows, new_scores, first_row):  # type: ignore[no-untyped
 @cached_njit(nogil=True)
 def _offer(ids, scores, row, score):  # type: ignore[no-untyped-def]
     """Put an item in place of the root, if that is worse, and let it sink to its place."""
-    if not _is_worse(scores, ids, 0, score, row):
+    if not is_worse(scores, ids, 0, score, row):
         return
     k = len(ids)
     place = 0
@@ -95,9 +95,9 @@ def _offer(ids, scores, row, score):  # type: ignore[no-untyped-def]
         child = 2 * place + 1
         if child >= k:
             break
-        if child + 1 < k and _is_worse(scores, ids, child + 1, scores[child], ids[child]):
+        if child + 1 < k and is_worse(scores, ids, child + 1, scores[child], ids[child]):
             child += 1
-        if not _is_worse(scores, ids, child, score, row):
+        if not is_worse(scores, ids, child, score, row):
             break
         ids[place], scores[place] = ids[child], scores[child]
         place = child
@@ -105,7 +105,7 @@ def _offer(ids, scores, row, score):  # type: ignore[no-untyped-def]
 
 
 @cached_njit(nogil=True)
-def _is_worse(scores, ids, place, score, row):  # type: ignore[no-untyped-def]
+def is_worse(scores, ids, place, score, row):  # type: ignore[no-untyped-def]
     """Whether the item at `place` ranks behind (score, row)."""
     return scores[place] < score or (scores[place] == score and ids[place] > row)
 

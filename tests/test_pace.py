@@ -27,7 +27,7 @@ def test_each_thread_has_enough_to_do(seconds, n, expected):
     assert pace.threads(n, n_jobs=5) == expected
 
 
-def test_work_is_timed_and_waiting_is_not():
+def test_work_is_timed_for_one_query():
     pace = Pace()
     with pace.timing(4):
         until = time.thread_time() + 0.02

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from mercer.jit import cached_njit
+from mercer.topk import is_worse
 
 __all__ = ["contenders", "keep_values", "settled"]
 
@@ -47,12 +48,6 @@ def keep_values(rows, single, double, slack, scores):  # type: ignore[no-untyped
 
 
 @cached_njit(nogil=True)
-def _comes_first(score, row, other_score, other_row):  # type: ignore[no-untyped-def]
-    """Whether one item ranks before another: a larger score, or the same and a smaller row."""
-    return score > other_score or (score == other_score and row < other_row)
-
-
-@cached_njit(nogil=True)
 def settled(ids, scores, squares, own, k):  # type: ignore[no-untyped-def]
     """Return the k best ids of each query, their scores and distances, and their largest scale.
 
@@ -63,18 +58,17 @@ def settled(ids, scores, squares, own, k):  # type: ignore[no-untyped-def]
     best_ids = np.full((n, k), -1, np.int64)
     best_scores, distances = np.full((n, k), -np.inf), np.full((n, k), np.inf)
     scales = np.zeros(n)
+    order = np.empty(width, np.int64)
     for i in range(n):
-        order = np.empty(width, np.int64)
         n_found = 0
         for j in range(width):
             if ids[i, j] < 0:
                 continue
             place = n_found
-            while place > 0:
-                before = order[place - 1]
-                if not _comes_first(scores[i, j], ids[i, j], scores[i, before], ids[i, before]):
-                    break
-                order[place] = before
+            while place > 0 and is_worse(
+                scores[i], ids[i], order[place - 1], scores[i, j], ids[i, j]
+            ):
+                order[place] = order[place - 1]
                 place -= 1
             order[place] = j
             n_found += 1

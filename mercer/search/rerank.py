@@ -271,30 +271,28 @@ class Ranking:
     def settle(self) -> tuple[Ids, Array, Array, Array]:
         """Return rows, scores, distances and tolerances: the best by double precision."""
         kept = contenders(self.ids, self.scores, 2 * self._worst_error, self.k)
-        scores, own = np.full(kept.shape, -np.inf), np.zeros(kept.shape)
-        for part in self.parts:
-            rows = kept - part.first
-            inside = (kept >= 0) & (rows >= 0) & (rows < len(part.items))
-            rows = np.where(inside, rows, -1)
-            own = np.where(inside, part.own[rows], own)
-            self._evaluate_again(part, rows, own, scores)
+        places = [_rows_in(part, kept) for part in self.parts]
+        own = np.zeros(kept.shape)
+        for part, rows in zip(self.parts, places, strict=True):
+            own = np.where(rows >= 0, part.own[rows], own)
         asked = self.queries.own[:, None]
-        ids, scores, distances, scale = settled(
-            kept, scores, asked + own, np.sqrt(np.abs(asked * own)), self.k
-        )
+        scale = np.sqrt(np.abs(asked * own))
+        scores = np.full(kept.shape, -np.inf)
+        for part, rows in zip(self.parts, places, strict=True):
+            self._evaluate_again(part, rows, scale, scores)
+        ids, scores, distances, largest = settled(kept, scores, asked + own, scale, self.k)
         # two scores are compared and each may be off by the kernel's tolerance
-        return ids, scores, distances, 2 * max(self.tolerances.values()) * scale
+        return ids, scores, distances, 2 * max(self.tolerances.values()) * largest
 
-    def _evaluate_again(self, part: Part, rows: Ids, own: Array, scores: Array) -> None:
+    def _evaluate_again(self, part: Part, rows: Ids, scale: Array, scores: Array) -> None:
         """Fill in the values of rows in double precision, and test that they agree with the first.
 
-        `exact` rests on that too.
+        `exact` rests on that too. `scale` has √(k(q, q) k(x, x)).
         """
         double = self.kernel.gather(
             self.queries.items, part.items, rows, DOUBLE, self.queries.first
         )
         double[rows < 0] = 0
-        scale = np.sqrt(np.abs(self.queries.own[:, None] * own))
         slack = 1.01 * self.tolerances[part.first] * np.maximum(scale, np.abs(double)) + TINY
         odd = keep_values(rows, self.scores, double, slack, scores)
         if odd >= 0 and self.disproof is None:
@@ -304,6 +302,12 @@ class Ranking:
                 f"query {self.queries.first + i} and row {part.first + rows[i, j]}, further apart "
                 f"than its tolerance allows ({slack[i, j]:.2g})"
             )
+
+
+def _rows_in(part: Part, ids: Ids) -> Ids:
+    """Return which rows of a part are meant, -1 for those of others."""
+    rows = ids - part.first
+    return np.where((ids >= 0) & (rows >= 0) & (rows < len(part.items)), rows, -1)
 
 
 def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
