@@ -13,9 +13,10 @@ import numpy as np
 
 from benchmarks.measure import compare, table
 from experiments.real_data import sift
-from mercer import kernels, parallel
+from mercer import kernels
 from mercer.codes import Sign
 from mercer.embeddings import KLSHDirections
+from mercer.runtime import parallel
 from mercer.search import Scan
 
 
@@ -23,13 +24,16 @@ def scanning(n_bits: int, rows: int, queries: int, n: int) -> list[list[Any]]:
     """Return a line for each way to scan random codes, on one thread each."""
     rng = np.random.default_rng(0)
     Z, Q = (rng.normal(size=(m, n_bits)).astype(np.float32) for m in (rows, queries))
-    scans = [Scan(Sign(None), asymmetric).fit(Z).build(Z) for asymmetric in (False, True)]
+    scans = [Scan(Sign(None), asymmetric).fit(Z) for asymmetric in (False, True)]
+    codes = scans[0].build(Z)
     flat = faiss.IndexBinaryFlat(n_bits)
-    flat.add(scans[0].codes_)
+    flat.add(codes.codes)
     own = np.packbits(Q >= 0, axis=1)
     faiss.omp_set_num_threads(1)
     times = compare(
-        lambda: flat.search(own, n), *(lambda s=s: s.candidates(Q, n) for s in scans), rounds=3
+        lambda: flat.search(own, n),
+        *(lambda s=s: s.candidates(codes, Q, n) for s in scans),
+        rounds=3,
     )
     names = ["faiss IndexBinaryFlat", "Scan, Hamming", "Scan, asymmetric"]
     return [

@@ -73,8 +73,9 @@ def measure(data: DataSet, n_seeds: int) -> list[Measurement]:
 def best_so_far(index: mercer.Index, Q: Any, asymmetric: bool) -> Any:
     """Return the best true score among the first 1, 2, ... candidates of every query."""
     (segment,) = index.segments_.members
-    searcher = segment.searcher.set_params(asymmetric=asymmetric)
-    rows = searcher.candidates(index.embedding.transform(Q), max(DEPTHS)).rows
+    searcher = index.searcher_.set_params(asymmetric=asymmetric)
+    Zq = index.embedding_.transform(Q)
+    rows = searcher.candidates(segment.rows, Zq, max(DEPTHS)).rows
     return np.maximum.accumulate(index.kernel.score(Q, segment.items, rows), axis=1)
 
 

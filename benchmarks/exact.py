@@ -25,11 +25,11 @@ def seconds(call: Any) -> float:
 
 def megabytes(index: mercer.Index) -> float:
     """Return what the index holds beyond the items: vectors, ids, masks, landmarks, weights."""
-    held = [index.embedding.weights_, index.embedding.landmarks_.parts[0]]
+    held = [index.embedding_.weights_, index.embedding_.landmarks_.parts[0]]
     for segment in index.segments_.members:
-        head = segment.searcher._head
+        head = index.searcher_._view(segment.rows, None).head
         held += [array for array in vars(head).values() if isinstance(array, np.ndarray)]
-        held += [segment.searcher.vectors_, segment.own, segment.ids, segment.removed]
+        held += [segment.rows.vectors, segment.own, segment.ids, segment.removed]
     return sum(array.nbytes for array in held) / 1e6
 
 

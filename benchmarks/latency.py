@@ -17,7 +17,7 @@ from benchmarks.measure import compare, table
 from benchmarks.rivals.base import Effort, Rival
 from benchmarks.rivals.registry import RIVALS
 from benchmarks.rivals.task import TASKS, Task
-from mercer import parallel
+from mercer.runtime import parallel
 
 BATCHES = (1, 10, 100, 1000)
 EFFORTS: dict[str, Effort] = {

@@ -18,7 +18,7 @@ from experiments.real_data import sift
 from mercer import evaluate
 from mercer.codes import Sign
 from mercer.embeddings import KernelPCA
-from mercer.search import Scan, Searcher, SortedLists
+from mercer.search import Candidates, Rows, Scan, Searcher, SortedLists
 
 EPSILONS = (1.0, 1.5, 2.0, 3.0)
 NEIGHBOURS = (0, 2, 5, 10, 20)
@@ -50,9 +50,26 @@ class Codes:
     Zq: Any
     truth: Any
 
-    def recall(self, searcher: Searcher, n: int) -> float:
+    def recall(self, built: Built, n: int) -> float:
         """Return how often the nearest row is among n candidates."""
-        return evaluate.recall(searcher.candidates(self.Zq, n).rows, self.truth, 1)
+        return evaluate.recall(built.candidates(self.Zq, n).rows, self.truth, 1)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A searcher and the rows it built."""
+
+    searcher: Searcher
+    rows: Rows
+
+    @classmethod
+    def over(cls, Z: Any, searcher: Searcher) -> Built:
+        """Let a searcher learn from vectors and build rows over them."""
+        return cls(searcher.fit(Z), searcher.build(Z))
+
+    def candidates(self, Zq: Any, n: int) -> Candidates:
+        """Return n promising rows of each query."""
+        return self.searcher.candidates(self.rows, Zq, n)
 
 
 def codes(n_rows: int, n_queries: int) -> Codes:
@@ -65,31 +82,34 @@ def codes(n_rows: int, n_queries: int) -> Codes:
 
 def measure(data: Codes, n_bits: int, rounds: int) -> Iterator[Measurement]:
     """Yield the scan, then every setting of the lists; each is timed in turns with the scan."""
-    scan = Scan(Sign("orthogonal", n_bits)).fit(data.Z).build(data.Z)
+    sign = Sign("orthogonal", n_bits)
+    scan = Built.over(data.Z, Scan(sign))
     found, n = data.recall(scan, SHORTLIST), len(data.Z)
     time = compare(lambda: scan.candidates(data.Zq, SHORTLIST), rounds=rounds)[0]
     speed = len(data.Zq) / time
-    size = scan.codes_.nbytes / 1e9
+    size = scan.rows.codes.nbytes / 1e9
     yield Measurement(n, 0.0, 0, 0, size, 1.0, 1.0, found, speed, 1.0)
     for epsilon in EPSILONS:
-        lists = SortedLists(scan.code, epsilon=epsilon, memory_limit=MEMORY).build(data.Z)
-        yield from _settings(lists, scan, data, rounds)
+        lists = Built.over(data.Z, SortedLists(sign, epsilon=epsilon, memory_limit=MEMORY))
+        yield from _settings(lists, epsilon, scan, data, rounds)
         del lists
         gc.collect()  # gigabytes
 
 
-def _settings(lists: SortedLists, scan: Scan, data: Codes, rounds: int) -> Iterator[Measurement]:
-    n, n_lists = len(data.Z), len(lists.lists_)
-    size = (lists.lists_.nbytes + lists.directories_.nbytes) / 1e9
+def _settings(
+    lists: Built, epsilon: float, scan: Built, data: Codes, rounds: int
+) -> Iterator[Measurement]:
+    n, n_lists = len(data.Z), len(lists.rows.lists)
+    size = (lists.rows.lists.nbytes + lists.rows.directories.nbytes) / 1e9
     for neighbours in NEIGHBOURS:
-        lists.set_params(neighbours=neighbours)
+        lists.searcher.set_params(neighbours=neighbours)
         compared = min(n, 2 * n_lists * (1 + neighbours))
         whole, own = compare(
             lambda: scan.candidates(data.Zq, SHORTLIST),
             lambda: lists.candidates(data.Zq, SHORTLIST), rounds=rounds,
         )  # fmt: skip
         yield Measurement(
-            n, lists.epsilon, neighbours, n_lists, size, compared / n,
+            n, epsilon, neighbours, n_lists, size, compared / n,
             data.recall(lists, compared), data.recall(lists, SHORTLIST), len(data.Zq) / own,
             whole / own,
         )  # fmt: skip

@@ -20,8 +20,9 @@ from threadpoolctl import threadpool_limits
 import mercer
 from benchmarks.measure import compare, table
 from experiments.real_data import data_folder
-from mercer import kernels, parallel
-from mercer.machine import borrow, prefetch
+from mercer import kernels
+from mercer.runtime import parallel
+from mercer.runtime.machine import borrow, prefetch
 
 K = 10
 BLOCK = 64  # queries a task
@@ -79,20 +80,20 @@ class Stages:
         """
         with threadpool_limits(1, user_api="blas"):
             P = self.index.kernel.prepare(self.Q)
-            return self.index.embedding.query(P, n_jobs=self.threads)
+            return self.index.embedding_.query(P, n_jobs=self.threads)
 
     def look_up(self, Z: Any) -> Any:
         """Return the candidates of all queries."""
-        searcher = self.index.segments_.members[0].part(0, None).searcher
+        find, rows = self.index.searcher_.candidates, self.index.segments_.members[0].rows
         return np.concatenate(parallel.run(
-            lambda span: searcher.candidates(Z[span], self.candidates, effort=self.effort).rows,
+            lambda span: find(rows, Z[span], self.candidates, effort=self.effort).rows,
             [(span,) for span in parallel.spans(len(Z), BLOCK)], n_jobs=self.threads,
         ))  # fmt: skip
 
     def rank(self, rows: Any) -> Any:
         """Return the best of the candidates by the kernel."""
-        part = self.index.segments_.members[0].part(0, None)
-        scores = self.index.kernel.score(self.Q, part.items, rows, n_jobs=self.threads)
+        items = self.index.segments_.members[0].items
+        scores = self.index.kernel.score(self.Q, items, rows, n_jobs=self.threads)
         best = np.argsort(-scores, axis=1)[:, :K]
         return np.take_along_axis(rows, best, 1)
 

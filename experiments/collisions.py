@@ -87,13 +87,13 @@ def codes(X: Any, n_bits: int, seed: int) -> dict[str, Agreement]:
     machines = mercer.rmmh("chi2", n_bits=n_bits, seed=seed).fit(X)
     klsh = mercer.klsh("chi2", n_bits=n_bits, seed=seed).fit(X)
     lsh = mercer.lsh("cosine", n_bits=n_bits, hyperplanes="gaussian", seed=seed).fit(X)
-    projected = hyperplanes.embedding.transform(X)
+    projected = hyperplanes.embedding_.transform(X)
     return {
         "lsh": Agreement(lsh, _cosines(X @ X.T), COSINE, _angle),
         "klsh": Agreement(klsh, _cosines(_centred(chi2)), CENTRED, _angle),
         "kpca_lsh": Agreement(hyperplanes, _cosines(projected @ projected.T), CENTRED, _angle),
         "rmmh": Agreement(machines, chi2, KERNEL, lambda similarity: np.nan),
-        "fourier": Agreement(waves, rbf(X, dtype=np.float64), KERNEL, waves.embedding.agreement),
+        "fourier": Agreement(waves, rbf(X, dtype=np.float64), KERNEL, waves.embedding_.agreement),
     }
 
 

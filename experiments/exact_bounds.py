@@ -112,7 +112,7 @@ def measure(
 def _measure_index(
     data: DataSet, index: Index, scores: Any, hellinger: Any
 ) -> Iterator[Measurement]:
-    Z, Zq = index.embedding.transform(data.X), index.embedding.transform(data.Q)
+    Z, Zq = index.embedding_.transform(data.X), index.embedding_.transform(data.Q)
     products = Zq[:, :-1] @ Z[:, :-1].T
     lost = np.outer(Zq[:, -1], Z[:, -1])
     u = products + lost
@@ -155,7 +155,7 @@ def _summary(
     is_relaxed = rule in (RELAXED, RELAXED_SEARCH) and index.relaxation_ is not None
     return Measurement(
         data=data.name, rows=n, queries=len(data.Q),
-        landmarks=index.embedding.n_landmarks_, components=index.embedding.n_components_,
+        landmarks=index.embedding_.n_landmarks_, components=index.embedding_.n_components_,
         k=k, rule=rule, median=median, mean=mean, share=median / n, mean_share=mean / n,
         recall=recall, relaxation=index.relaxation_ if is_relaxed else 1.0,
     )  # fmt: skip

@@ -40,8 +40,8 @@ class Found:
 
     def recalls(self, searcher: Searcher, Z: Any, Zq: Any) -> list[float]:
         """Return recall@R of what a searcher names, for each depth."""
-        rows = searcher.fit(Z[:LEARN]).build(Z).candidates(Zq, self.depths[-1]).rows
-        return self.recalls_of(rows)
+        built = searcher.fit(Z[:LEARN]).build(Z)
+        return self.recalls_of(searcher.candidates(built, Zq, self.depths[-1]).rows)
 
     def recalls_of(self, rows: Any) -> list[float]:
         """Return recall@R of rows, the most promising first, one query a line."""

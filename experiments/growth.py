@@ -18,10 +18,12 @@ import numpy as np
 
 from experiments import curves, report
 from experiments.real_data import DataSet, l1_normalised, sift
-from mercer import evaluate, kernels, parallel
+from mercer import evaluate, kernels
 from mercer.codes import Product
 from mercer.embeddings import KernelPCA
+from mercer.runtime import parallel
 from mercer.search import Scan
+from mercer.search.scan import CodeRows
 
 BYTES, COMPONENTS, LANDMARKS = 16, 64, 1024
 LEARN = 100_000  # rows that landmarks and centroids are learned from
@@ -81,14 +83,14 @@ class Base:
         learned = data.X[:n_learn]
         self.data = data
         self.embedding = KernelPCA("chi2", COMPONENTS, n_landmarks=n_landmarks, center=True)
-        self.code = Product(BYTES, "permute").fit(self.embedding.fit_transform(learned))
+        self.scan = Scan(Product(BYTES, "permute")).fit(self.embedding.fit_transform(learned))
         self.codes: list[Any] = []
         self.nearest = np.full(len(data.Q), -1)
         self.best = np.full(len(data.Q), -np.inf)
 
     def add(self, first: int, rows: Any) -> None:
         """Encode a block of rows, the first of which has this number, and forget them."""
-        self.codes.append(self.code.encode(self.embedding.transform(rows)))
+        self.codes.append(self.scan.build(self.embedding.transform(rows)).codes)
         found = evaluate.ground_truth("chi2", rows, self.data.Q, 1)
         nearer = found.scores[:, 0] > self.best
         self.best[nearer] = found.scores[nearer, 0]
@@ -97,11 +99,12 @@ class Base:
     def recalls(self, depths: Sequence[int]) -> list[float]:
         """Return how often the nearest row is among the first R by the codes."""
         self.codes = [np.concatenate(self.codes)]
-        scan = Scan(self.code)
-        scan.codes_ = self.codes[0]
+        rows = CodeRows(self.codes[0])
         Zq = self.embedding.transform(self.data.Q)
         spans = [(span,) for span in parallel.spans(len(Zq), 64)]
-        found = parallel.run(lambda span: scan.candidates(Zq[span], max(depths)).rows, spans)
+        found = parallel.run(
+            lambda span: self.scan.candidates(rows, Zq[span], max(depths)).rows, spans
+        )
         hits = np.concatenate(found) == self.nearest[:, None]
         return [float(hits[:, :depth].any(axis=1).mean()) for depth in depths]
 

@@ -65,7 +65,8 @@ class Hashed:
         return self._candidates(lists, n_candidates(len(self.X), epsilon))
 
     def _candidates(self, searcher: Searcher, n: int) -> Any:
-        return searcher.fit(self.X).build(self.X).candidates(self.Q, n).rows
+        built = searcher.fit(self.X).build(self.X)
+        return searcher.candidates(built, self.Q, n).rows
 
 
 def nearest(rows: Any, scores: Any, k: int) -> Any:

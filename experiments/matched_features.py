@@ -18,7 +18,7 @@ from experiments import curves, report
 from experiments.photos import Photos, photos, reduced
 from experiments.plots import LOOK
 from mercer import Ragged, kernels
-from mercer.matching import partial_matching
+from mercer.evaluate.matching import partial_matching
 
 TOO_ALIKE = 0.75  # perhaps the same photo twice
 GAP = 40.0  # pixels between the two photos

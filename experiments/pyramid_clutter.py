@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 
 from experiments import curves, report
 from mercer import Ragged, kernels
-from mercer.matching import equal_mass_matching, partial_matching
+from mercer.evaluate.matching import equal_mass_matching, partial_matching
 
 PARTS, RANGE, NOISE = 35, 100.0, 3.0
 CLUTTER = 100

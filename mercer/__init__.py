@@ -5,11 +5,11 @@ Every method is one pipeline::
     items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
-Methods: `exact`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`, `lsh`;
-`pyramid`; `learned`, after `mercer.learn`. Their parts: items (`mercer.items`, `Ragged`), kernels
-(`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes (`mercer.codes`), searchers
-(`mercer.search`); truth and recall (`mercer.evaluate`), optimal matchings of two sets
-(`mercer.matching`), and contract tests (`mercer.testing`).
+Methods: `exact`, `brute`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`,
+`lsh`; `pyramid`; `learned`, after `mercer.learn`. Their parts: items (`mercer.items`, `Ragged`),
+kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes (`mercer.codes`),
+searchers (`mercer.search`); truth and recall (`mercer.evaluate`), optimal matchings of two sets
+(`mercer.evaluate.matching`), and contract tests (`mercer.testing`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
         items,
         kernels,
         learn,
-        matching,
-        parallel,
         search,
         testing,
     )
@@ -40,10 +38,11 @@ if TYPE_CHECKING:
         NotFittedError,
         StoreError,
     )
-    from mercer.index import Index
+    from mercer.index import Index, Matches, load
+    from mercer.items import Ragged
     from mercer.kernels import kernel, register
-    from mercer.matches import Matches
     from mercer.methods import (
+        brute,
         exact,
         fourier,
         graph,
@@ -54,11 +53,9 @@ if TYPE_CHECKING:
         learned,
         lsh,
         pyramid,
+        relearn,
         rmmh,
     )
-    from mercer.ragged import Ragged
-    from mercer.relearning import relearn
-    from mercer.saved import load
     from mercer.store import verify
 
 __version__ = "0.1.0"
@@ -74,10 +71,11 @@ _HOMES = {
         "NotFittedError",
         "StoreError",
     ),
-    "mercer.index": ("Index",),
+    "mercer.index": ("Index", "Matches", "load"),
+    "mercer.items": ("Ragged",),
     "mercer.kernels": ("kernel", "register"),
-    "mercer.matches": ("Matches",),
     "mercer.methods": (
+        "brute",
         "exact",
         "fourier",
         "graph",
@@ -88,11 +86,9 @@ _HOMES = {
         "learned",
         "lsh",
         "pyramid",
+        "relearn",
         "rmmh",
     ),
-    "mercer.ragged": ("Ragged",),
-    "mercer.relearning": ("relearn",),
-    "mercer.saved": ("load",),
     "mercer.store": ("verify",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -126,6 +122,7 @@ __all__ = [
     "NotFittedError",
     "Ragged",
     "StoreError",
+    "brute",
     "codes",
     "embeddings",
     "evaluate",
@@ -143,8 +140,6 @@ __all__ = [
     "learned",
     "load",
     "lsh",
-    "matching",
-    "parallel",
     "pyramid",
     "register",
     "relearn",

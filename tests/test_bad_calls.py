@@ -95,7 +95,7 @@ BAD_CALLS = {
     "no items to fit": (lambda: KernelPCA("chi2").fit([]), "KernelPCA.fit: there are no items. Pass at least one."),
     "NaN to fit": (lambda: KernelPCA("chi2").fit(NAN), "KernelPCA.fit: 1 of 4 items contain NaN (first: row 2)."),
     "another embedding's width": (lambda: KernelPCA("chi2").fit(X).transform(X[:, :2]), "Chi2: the items: 2 features, but the landmarks: 3."),
-    "not PSD": (lambda: mercer.exact(kernels.from_function(lambda x, y: -abs(float(x[0] - y[0])), psd=True)).fit([[0.0], [1.0], [3.0]]), "the kernel is not positive semi-definite, so no certificate holds. Use mercer.evaluate.ground_truth, which needs none."),
+    "not PSD": (lambda: mercer.exact(kernels.from_function(lambda x, y: -abs(float(x[0] - y[0])), psd=True)).fit([[0.0], [1.0], [3.0]]), "the kernel is not positive semi-definite, so no certificate holds. Use mercer.brute, which is exact for any kernel."),
     "PSD not declared": (lambda: mercer.exact(kernels.from_function(lambda x, y: float(x[0] * y[0]))).fit(X), "is not declared positive semi-definite, so no certificate holds"),
     "no head": (lambda: BoundScan(n_head=0), "BoundScan: n_head is 0. Pass an integer of at least 1."),
     # the index
@@ -117,7 +117,7 @@ BAD_CALLS = {
     "a short mask": (lambda: INDEX.search(X, 1, where=[True]), "Index.search: the mask has shape (1,) but the index has 4 items. Pass one flag per item, in the order of index.ids, or a list of ids."),
     "words for where": (lambda: INDEX.search(X, 1, where=["a"]), "Index.search: the ids are of type str but those of the index are int64."),
     "a score that is no number": (lambda: INDEX.within(X, float("nan")), "Index.within: score is nan. Pass a finite number"),
-    "no bounds": (lambda: mercer.Index("chi2", KernelPCA("chi2"), BoundScan()).within(X, 0.5), "Index.within: this method has no bounds, so it cannot tell when all items are found. Use an index made by mercer.exact."),
+    "no bounds": (lambda: mercer.Index("chi2", KernelPCA("chi2"), BoundScan()).within(X, 0.5), "Index.within: this method has no bounds, so it cannot tell when all items are found. Use an index made by mercer.exact or mercer.brute."),
     "too few to calibrate": (lambda: INDEX.calibrate(X, 0.95), "Index.calibrate: 4 queries cannot promise a probability of 0.95. That needs at least 19: pass more, or ask for less."),
     "certainty": (lambda: INDEX.calibrate(X, 1.0), "Index.calibrate: probability is 1.0. Pass a number between 0 and 1."),
     "no probability": (lambda: INDEX.calibrate(X, 0), "Index.calibrate: probability is 0. Pass a finite number above 0."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from built import Built
 from zoo import VECTORS
 
 from mercer.embeddings import KernelPCA
@@ -46,7 +47,7 @@ def test_candidates_are_the_sorted_products(n, d, share):
     Z = vectors(n, d)
     Q = vectors(40, d, seed=1)
     allowed = None if share is None else rng.random(n) < share
-    found = BoundScan().build(Z).candidates(Q, 20, allowed)
+    found = Built(BoundScan(), Z).candidates(Q, 20, allowed)
     U = Q.astype(np.float64) @ Z.T.astype(np.float64)
     if allowed is not None:
         U[:, ~allowed] = -np.inf
@@ -65,7 +66,7 @@ def test_reaching_is_a_comparison(d, share, relaxed):
     scaled[:, -1] *= relaxed
     U = scaled @ Z.T.astype(np.float64)
     floors = np.quantile(U, 1 - share, axis=1).astype(np.float32)
-    found = BoundScan().build(Z).reaching(Q, floors, relaxed=relaxed)
+    found = Built(BoundScan(), Z).reaching(Q, floors, relaxed=relaxed)
     slack = 1e-4
     for query in range(50):
         rows = found.rows[query][found.rows[query] >= 0]
@@ -80,7 +81,7 @@ def test_floors_differ_by_query():
     Z = vectors(1000, 80)
     U = Z[:3] @ Z.T
     floors = np.array([-np.inf, np.inf, np.sort(U[2])[-10]], np.float32)
-    found = BoundScan().build(Z).reaching(Z[:3], floors)
+    found = Built(BoundScan(), Z).reaching(Z[:3], floors)
     counts = (found.rows >= 0).sum(axis=1)
     assert counts[0] == 1000
     assert counts[1] == 0
@@ -93,7 +94,7 @@ def test_floors_differ_by_query():
 def test_seeds_rank_by_half_the_residual(d, share):
     Z, Q = vectors(2000, d), vectors(30, d, seed=1)
     allowed = None if share is None else rng.random(2000) < share
-    found = BoundScan().build(Z).seeds(Q, 10, allowed)
+    found = Built(BoundScan(), Z).seeds(Q, 10, allowed)
     halved = Q.copy()
     halved[:, -1] /= 2
     V = halved.astype(np.float64) @ Z.T.astype(np.float64)
@@ -109,7 +110,7 @@ def test_seeds_rank_by_half_the_residual(d, share):
 
 def test_seeds_look_at_a_part_of_many_rows():
     Z = vectors(70_000, 8)
-    found = BoundScan().build(Z).seeds(Z[:4], 5)
+    found = Built(BoundScan(), Z).seeds(Z[:4], 5)
     assert found.rows.shape == (4, 5)
     assert (found.rows >= 0).all()
     tiles = {row // TILE_ROWS % 4 for row in found.rows.ravel().tolist()}
@@ -120,23 +121,23 @@ def test_queries_with_too_many_rows_are_given_up():
     Z = vectors(9000, 70)
     floors = np.array([-np.inf, np.inf, 0, -np.inf], np.float32)
     floors[1] = np.float32(1e30)
-    found = BoundScan().build(Z).reaching(Z[:4], floors, give_up=0.5)
+    found = Built(BoundScan(), Z).reaching(Z[:4], floors, give_up=0.5)
     assert found.given_up.tolist() == [True, False, found.given_up[2], True]
     assert (found.rows[found.given_up] == -1).all()
-    everything = BoundScan().build(Z).reaching(Z[:4], floors)
+    everything = Built(BoundScan(), Z).reaching(Z[:4], floors)
     assert not everything.given_up.any()
     assert (everything.rows[0] >= 0).all()
 
 
-def test_vectors_are_kept_and_rebuilding_forgets():
+def test_one_searcher_serves_many_rows():
     Z = vectors(300, 80)
-    scan = BoundScan().build(Z)
-    first = scan.candidates(Z[:5], 3)
-    scan.build(Z[::-1].copy())
-    second = scan.candidates(Z[:5], 3)
-    np.testing.assert_array_equal(first.values, second.values)
-    assert len(scan) == 300
-    np.testing.assert_array_equal(scan.residuals, Z[::-1, -1])
+    scan = BoundScan()
+    first, second = Built(scan, Z), Built(scan, Z[::-1].copy())
+    found, other = (one.candidates(Z[:5], 3) for one in (first, second))
+    np.testing.assert_array_equal(found.values, other.values)
+    assert len(second) == 300
+    np.testing.assert_array_equal(scan.residuals(second.rows), Z[::-1, -1])
+    np.testing.assert_array_equal(first.candidates(Z[:5], 3).rows, found.rows)
 
 
 def test_bad_parameters():

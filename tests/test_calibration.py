@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import building, calibration, evaluate
+from mercer import evaluate
 from mercer.errors import InputError, NotFittedError
+from mercer.index import calibration, recipe
 
 PROBABILITY = 0.9
 
@@ -56,8 +57,8 @@ def test_cosines_are_what_the_bounds_leave():
     """A share of R R just above a pair's cosine keeps it, one just below does not."""
     Q = histograms(50, 4)
     nearest = INDEX.search(Q, 1)
-    Zq = INDEX.embedding.transform(Q)
-    Zx = INDEX.embedding.transform(X[nearest.ids[:, 0]])
+    Zq = INDEX.embedding_.transform(Q)
+    Zx = INDEX.embedding_.transform(X[nearest.ids[:, 0]])
     cosines = calibration.residual_cosines(nearest.scores[:, 0], Zq, Zx)
     assert (np.abs(cosines) <= 1).all()
     z = np.einsum("ij,ij->i", Zq[:, :-1].astype(float), Zx[:, :-1].astype(float))
@@ -68,7 +69,7 @@ def test_cosines_are_what_the_bounds_leave():
 def test_ids_of_any_length_in_any_number_of_segments(monkeypatch):
     Q = histograms(40, 5)
     expected = INDEX.calibrate(Q, 0.9).relaxation_
-    monkeypatch.setattr(building, "SMALL", 0)
+    monkeypatch.setattr(recipe, "RATIO", 0)
     other = mercer.exact("chi2", n_landmarks=40, n_components=8).fit(X)
     names = [str(number) for number in range(800)]  # from "0" to "799": all lengths
     for start, stop in ((0, 9), (9, 300), (300, 800)):

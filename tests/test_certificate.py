@@ -5,6 +5,7 @@ from __future__ import annotations
 import hostile
 import numpy as np
 import pytest
+from built import Built
 
 import mercer
 from mercer import evaluate, kernels
@@ -88,7 +89,7 @@ def test_no_bound_is_below_the_kernel(trial):
 def _attack_the_scan(Z, rows, floor):
     """Bounds of heads, and those put together from head and tail, tile by tile or row by row."""
     n_head = max(1, Z.shape[1] // 3)
-    scan = BoundScan(n_head).build(Z)
+    scan = Built(BoundScan(n_head), Z)
     for kind in [FloatHead, ByteHead][: 1 + _bytes.AVAILABLE]:
         head = kind(Z, n_head)
         first = np.empty(floor.shape, np.float32)

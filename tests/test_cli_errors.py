@@ -43,7 +43,10 @@ ERRORS = {
     "bad parameter": ([*BUILD, "--kernel", "rbf", "--param", "gamma=-1"], "gamma is -1"),
     "no number": ([*BUILD, "--kernel", "rbf", "--param", "gamma=x"], "--param gamma=x: a name and"),
     "no name": ([*BUILD, "--kernel", "rbf", "--param", "0.5"], "such as gamma=0.5"),
-    "no such method": ([*BUILD, "--kernel", "chi2", "--method", "best"], "methods are exact"),
+    "no such method": (
+        [*BUILD, "--kernel", "chi2", "--method", "best"],
+        "methods are brute, exact",
+    ),
     "no such setting": (
         [*BUILD, "--kernel", "chi2", "--set", "n_bits=8"],
         "the settings of exact are n_landmarks",

@@ -8,7 +8,8 @@ from terminal import jsonl, run
 from zoo import PLACED, PLACED_BYTES
 
 import mercer
-from mercer import Ragged, files, kernels
+from mercer import Ragged, kernels
+from mercer.items import files
 
 BASE, ASKED = PLACED[:60], PLACED[60:]
 

@@ -168,9 +168,9 @@ def test_table_shows_deviations(experiments):
 def test_scans_of_the_experiments_are_asymmetric_distances(experiments, data):
     found = experiments.found.Found(data, (5,))
     Z, Zq = found.vectors(KernelPCA("chi2", 16, n_landmarks=60, center=True))
-    code = Product(4, "permute").fit(Z)
-    rows = Scan(code).build(Z).candidates(Zq, 5).rows
-    plain = ranked_plainly(code, Z, Zq)[:, :5]
+    scan = Scan(Product(4, "permute")).fit(Z)
+    rows = scan.candidates(scan.build(Z), Zq, 5).rows
+    plain = ranked_plainly(scan.code_, Z, Zq)[:, :5]
     agree = [len(set(a) & set(b)) for a, b in zip(rows, plain, strict=True)]
     assert np.mean(agree) > 4.8  # equal codes tie
 

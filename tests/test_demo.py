@@ -12,7 +12,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from mercer import demo, report
+from mercer.cli.demo import comparison as demo
+from mercer.cli.demo import report
 from mercer.errors import InputError
 
 SMALL = demo.Settings(
@@ -183,6 +184,9 @@ def test_browser_is_asked_to_open_the_page(tmp_path, monkeypatch):
 
 
 def test_import_is_light():
-    code = "import sys, mercer.demo; print([m for m in ('sklearn', 'rich') if m in sys.modules])"
+    code = (
+        "import sys, mercer.cli.demo.comparison; "
+        "print([m for m in ('sklearn', 'rich') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -179,7 +179,7 @@ def test_negative_items_after_square_roots_are_ranked_by_the_kernel():
     kernel = mercer.kernel(own_chi2.function)
     X = many("histograms")
     index = mercer.inverted(kernel).fit(X).add(X)
-    assert isinstance(index.embedding.map_, SquareRoot)
+    assert isinstance(index.embedding_.map_, SquareRoot)
     odd = X[:3].copy()
     odd[:, 0] = -0.01
     found = index.search(odd, 5, candidates=700)

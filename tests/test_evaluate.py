@@ -10,7 +10,8 @@ from zoo import ANIMALS, HISTOGRAMS, VECTORS, WORDS
 
 from mercer import evaluate, items, kernels
 from mercer.errors import InputError, KernelError
-from mercer.matches import Matches
+from mercer.evaluate import truth
+from mercer.index.matches import Matches
 
 
 @pytest.mark.parametrize("animal", ANIMALS, ids=lambda a: a.name)
@@ -36,7 +37,7 @@ def test_distances_are_those_of_the_kernel_space():
 def test_blocks_do_not_change_the_answer(monkeypatch):
     X = np.random.default_rng(3).integers(0, 3, (5000, 6)).astype(np.float32)  # many ties
     whole = evaluate.ground_truth("intersection", X, X[:40], k=12)
-    monkeypatch.setattr(evaluate, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(truth, "BLOCK_BYTES", 1)
     cut = evaluate.ground_truth("intersection", X, X[:40], k=12, n_jobs=3)
     np.testing.assert_array_equal(whole.ids, cut.ids)
     expected_ids, _ = best(gram(PAIRS["intersection"], X[:40], X), 12)
@@ -68,7 +69,7 @@ def test_memory_maps_of_any_type_are_read_by_blocks(tmp_path, monkeypatch):
         return check(block, *args, **kwargs)
 
     monkeypatch.setattr(items, "check", watched)
-    monkeypatch.setattr(evaluate, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(truth, "BLOCK_BYTES", 1)
     found = evaluate.ground_truth("rbf", mapped, X[:3], k=2)
     assert max(sizes) <= 1024  # never the whole array
     assert found.ids[:, 0].tolist() == [0, 1, 2]
@@ -101,7 +102,7 @@ def test_prepared_items_are_searched_as_they_are():
 def test_bad_rows_are_counted_from_the_start(monkeypatch):
     X = np.ones((3000, 8), np.float32)
     X[2500, 3] = np.nan
-    monkeypatch.setattr(evaluate, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(truth, "BLOCK_BYTES", 1)
     with pytest.raises(InputError, match=r"ground_truth: .*first: row 2500"):
         evaluate.ground_truth("rbf", X, X[:1], 1)
     with pytest.raises(InputError, match=r"ground_truth \(queries\): there are no items"):
@@ -162,7 +163,7 @@ def test_recall_needs_what_it_compares_with():
 
 
 def test_progress_shows_on_request(capfd, monkeypatch):
-    from mercer import progress
+    from mercer.runtime import progress
 
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     kernel = kernels.from_function(lambda x, y: len(set(x) & set(y)))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from mercer import files
 from mercer.errors import InputError
+from mercer.items import files
 
 rng = np.random.default_rng(11)
 FLOATS = rng.normal(size=(7, 5)).astype(np.float32)

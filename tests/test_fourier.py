@@ -89,7 +89,7 @@ def test_waves_of_the_vectors_themselves():
     fitted = FourierDirections("rbf", 30).fit(VECTORS)
     assert fitted.n_landmarks_ == 0
     assert fitted.scale_ == 1.0
-    assert not hasattr(fitted, "landmarks_")
+    assert fitted.landmarks_ is None
     phases = VECTORS.astype(np.float64) @ fitted.weights_ - fitted.offsets_
     np.testing.assert_allclose(
         fitted.transform(VECTORS), np.cos(phases) + fitted.shifts_, atol=1e-6

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from built import Built
 
 import mercer
 from mercer import evaluate
@@ -18,7 +21,7 @@ Q = rng.normal(size=(40, 10)).astype(np.float32)
 
 @pytest.fixture(scope="module")
 def graph():
-    return Graph(n_links=8, ef_build=30).build(Z)
+    return Built(Graph(n_links=8, ef_build=30), Z)
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +32,7 @@ def no_shortcut(monkeypatch):
 
 def distances(graph, Q):
     least, width = graph.scale_.astype(np.float64)
-    stands_for = least + (graph.codes_ + 0.5) / 255 * width
+    stands_for = least + (graph.codes + 0.5) / 255 * width
     return np.square(Q[:, None] - stands_for).sum(axis=2)
 
 
@@ -39,9 +42,9 @@ def share_found(found, best):
 
 def test_vectors_are_rounded_to_a_byte_a_dimension(graph):
     least, width = graph.scale_
-    stands_for = least + (graph.codes_ + 0.5) / 255 * width
+    stands_for = least + (graph.codes + 0.5) / 255 * width
     assert (np.abs(stands_for - Z) <= 0.51 * width / 255 + 1e-6).all()
-    np.testing.assert_allclose(graph._decoded(np.arange(9)), stands_for[:9], atol=1e-5)
+    np.testing.assert_allclose(graph._decoded(graph.rows, np.arange(9)), stands_for[:9], atol=1e-5)
 
 
 def test_walks_find_nearly_what_a_scan_finds(graph):
@@ -74,12 +77,12 @@ def test_few_rows_are_compared_one_by_one(graph, monkeypatch):
 
 
 def test_levels_and_links_are_those_of_faiss(graph):
-    assert graph.levels_.min() == 1
-    assert graph.links_.shape == (8 * (graph.levels_ + 1).sum(),)
-    first = graph.links_[:16]
+    assert graph.levels.min() == 1
+    assert graph.links.shape == (8 * (graph.levels + 1).sum(),)
+    first = graph.links[:16]
     assert (first != 0).all()  # no link of row 0 to itself
-    again = Graph(n_links=8, ef_build=30).build(Z)
-    np.testing.assert_array_equal(again.links_, graph.links_)
+    again = Built(Graph(n_links=8, ef_build=30), Z)
+    np.testing.assert_array_equal(again.links, graph.links)
 
 
 @pytest.mark.parametrize("shortcut", [True, False])
@@ -108,20 +111,20 @@ def test_as_an_index(tmp_path):
 @pytest.mark.parametrize(
     "name, damage",
     [
-        ("links_", lambda a: np.where(a >= 0, a + 1, a).astype(np.int32)),
-        ("links_", lambda a: a[:-1]),
-        ("levels_", lambda a: a + 1),
+        ("links", lambda a: np.where(a >= 0, a + 1, a).astype(np.int32)),
+        ("links", lambda a: a[:-1]),
+        ("levels", lambda a: a + 1),
         ("scale_", lambda a: a[:1]),
-        ("entry_", lambda a: 3000),
+        ("entry", lambda a: 3000),
     ],
 )
 def test_damage_is_refused(graph, name, damage):
-    damaged = Graph(n_links=8)
-    for key in ("codes_", "scale_", "levels_", "links_", "entry_"):
-        setattr(damaged, key, getattr(graph, key))
-    setattr(damaged, name, damage(getattr(graph, name)))
+    searcher, rows = Graph(n_links=8), graph.rows
+    searcher.scale_ = damage(graph.scale_) if name == "scale_" else graph.scale_
+    if name != "scale_":
+        rows = replace(rows, **{name: damage(getattr(rows, name))})
     with pytest.raises(StoreError, match="links do not fit together"):
-        damaged.candidates(Q, 5)
+        searcher.candidates(replace(rows), Q, 5)
 
 
 def test_parameters_are_checked():

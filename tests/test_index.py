@@ -7,9 +7,10 @@ import pytest
 from zoo import ANIMALS, HISTOGRAMS, VECTORS
 
 import mercer
-from mercer import building, kernels
+from mercer import kernels
 from mercer.embeddings import KernelPCA
 from mercer.errors import InputError, NotFittedError
+from mercer.index import recipe
 from mercer.search import BoundScan
 from mercer.testing import check_index
 
@@ -34,7 +35,7 @@ def test_contract_of_options(options):
 
 
 def test_contract_of_many_segments(monkeypatch):
-    monkeypatch.setattr(building, "SMALL", 0)
+    monkeypatch.setattr(recipe, "RATIO", 0)
     check_index(mercer.exact("chi2", n_landmarks=20, n_components=8), HISTOGRAMS)
 
 
@@ -86,7 +87,7 @@ def test_large_filters(large, share):
 
 @pytest.mark.parametrize("n_components", [16, 70])
 def test_many_segments(monkeypatch, n_components):
-    monkeypatch.setattr(building, "SMALL", 0)
+    monkeypatch.setattr(recipe, "RATIO", 0)
     made = mercer.exact("chi2", n_landmarks=200, n_components=n_components).fit(LARGE)
     for start, stop in ((0, 3000), (3000, 3001), (3001, 4200), (4200, 5000)):
         made.add(LARGE[start:stop])

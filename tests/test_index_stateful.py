@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import mercer
-from mercer import building, kernels
+from mercer import kernels
+from mercer.index import recipe
 
 rng = np.random.default_rng(0)
 POOL = rng.dirichlet(np.full(6, 0.5), 160).astype(np.float32)
@@ -22,7 +23,7 @@ GRAMS = {name: kernels.get(name)(QUERIES, POOL, dtype=np.float64) for name in ("
 class Changes(RuleBasedStateMachine):
     """Rows of a pool are added and removed; `live` maps ids to rows in the order of the index."""
 
-    small = building.SMALL
+    ratio = recipe.RATIO
 
     @initialize(kernel=st.sampled_from(sorted(GRAMS)), words=st.booleans(),
                 n_components=st.sampled_from([1, 4, 64]))  # fmt: skip
@@ -44,7 +45,7 @@ class Changes(RuleBasedStateMachine):
 
     def _add(self, rows):
         names = [self.name(row) for row in rows]
-        with mock.patch.object(building, "SMALL", self.small):
+        with mock.patch.object(recipe, "RATIO", self.ratio):
             self.index.add(POOL[rows], names)
         self.live |= dict(zip(names, rows, strict=True))
 
@@ -153,7 +154,7 @@ class Changes(RuleBasedStateMachine):
 class ManySegments(Changes):
     """As before, but segments are never joined."""
 
-    small = 0
+    ratio = 0
 
 
 SETTINGS = settings(

@@ -6,11 +6,13 @@ import threading
 
 import numpy as np
 import pytest
+from built import Built
 
 import mercer
 from mercer import evaluate
 from mercer.codes import Product, Sign
 from mercer.errors import InputError, StoreError
+from mercer.index import searching
 from mercer.search import Inverted, Scan, decoded, inverted
 from mercer.search._list_choice import choose_lists
 from mercer.testing import check_searcher
@@ -30,7 +32,7 @@ CODE = Product(None, "deal", bits=4)
 
 @pytest.fixture(scope="module")
 def lists():
-    return Inverted(Product(None, "deal", bits=4), n_lists=64).fit(Z).build(Z)
+    return Built(Inverted(Product(None, "deal", bits=4), n_lists=64), Z)
 
 
 @pytest.fixture
@@ -41,8 +43,8 @@ def no_shortcut(monkeypatch):
 
 def distances(lists, Q):
     """Return squared distances to what all codes stand for, by NumPy."""
-    stands_for = lists.code.decode_mixed(lists.codes_)[np.argsort(lists.rows_)]
-    return np.square(lists.code.query(Q)[:, None].astype(np.float64) - stands_for).sum(axis=2)
+    stands_for = lists.code_.decode_mixed(lists.codes)[np.argsort(lists.numbers)]
+    return np.square(lists.code_.query(Q)[:, None].astype(np.float64) - stands_for).sum(axis=2)
 
 
 def share_found(found, best):
@@ -50,16 +52,16 @@ def share_found(found, best):
 
 
 def test_rows_are_in_the_list_of_their_nearest_centroid(lists):
-    assert sorted(lists.rows_.tolist()) == list(range(len(Z)))
-    V = lists.code.query(Z[lists.rows_]).astype(np.float64)
+    assert sorted(lists.numbers.tolist()) == list(range(len(Z)))
+    V = lists.code_.query(Z[lists.numbers]).astype(np.float64)
     squares = np.square(V[:, None] - lists.centroids_).sum(axis=2)
-    member = np.repeat(np.arange(64), np.diff(lists.offsets_))
+    member = np.repeat(np.arange(64), np.diff(lists.offsets))
     np.testing.assert_allclose(squares[np.arange(len(V)), member], squares.min(axis=1), rtol=1e-4)
-    np.testing.assert_array_equal(lists.codes_, lists.code.encode(Z[lists.rows_]))
+    np.testing.assert_array_equal(lists.codes, lists.code_.encode(Z[lists.numbers]))
 
 
 def test_all_lists_are_a_scan_of_all_codes(lists, no_shortcut):
-    scan = Scan(lists.code).build(Z)
+    scan = Built(Scan(CODE), Z)
     found, flat = lists.candidates(Q, 50, effort=64), scan.candidates(Q, 50)
     exact = np.sort(distances(lists, Q), axis=1)[:, :50]
     np.testing.assert_allclose(-flat.values, exact, rtol=1e-4, atol=1e-4)
@@ -79,7 +81,7 @@ def test_more_lists_find_more(lists, no_shortcut):
 
 def test_so_many_lists_are_looked_into_on_average(lists):
     for n_probe in (1, 5, 20):
-        chosen = (lists._probed(lists.code.query(Z[::13]), n_probe) >= 0).sum(axis=1)
+        chosen = (lists._probed(lists.code_.query(Z[::13]), n_probe) >= 0).sum(axis=1)
         assert chosen.mean() == pytest.approx(n_probe, rel=0.15)
         assert chosen.min() >= 1
 
@@ -127,9 +129,10 @@ def test_contract_with_the_shortcut():
 
 
 def test_numbers_of_lists():
-    assert len(Inverted(CODE).fit(Z).build(Z[:3000]).centroids_) == 1
-    assert len(Inverted(CODE).fit(Z).build(Z).centroids_) == 64  # 2^6 is next to √8000
-    assert len(Inverted(CODE, n_lists=99).fit(Z).build(Z[:20]).centroids_) == 20
+    assert len(Inverted(CODE).fit(Z[:3000]).centroids_) == 1
+    assert len(Inverted(CODE).fit(Z).centroids_) == 64  # 2^6 is next to √8000
+    assert len(Inverted(CODE).fit(Z, n=100_000).centroids_) == 256  # of which Z is a sample
+    assert len(Inverted(CODE, n_lists=99).fit(Z[:20]).centroids_) == 20
 
 
 def test_searches_of_different_effort_at_the_same_time(lists, no_shortcut):
@@ -185,7 +188,7 @@ def test_effort_and_candidates(filled):
 def test_answers_do_not_depend_on_threads_or_blocks(filled, monkeypatch):
     index, X = filled
     whole = index.search(X[:200], 5, n_jobs=1)
-    monkeypatch.setattr(mercer.index.answer, "QUERIES", 17)
+    monkeypatch.setattr(searching, "QUERIES", 17)
     cut = index.search(X[:200], 5, n_jobs=2)
     # sums of blocks of another height are rounded otherwise
     assert (whole.ids == cut.ids).mean() > 0.999
@@ -227,12 +230,12 @@ def test_saved_lists_answer_alike_and_damage_is_refused(filled, tmp_path):
         np.testing.assert_array_equal(one.ids, other.ids)
         np.testing.assert_array_equal(one.scores, other.scores)
     for name, value in (
-        ("rows_", loaded.segments_.members[0].searcher.rows_ + np.uint32(1)),
-        ("offsets_", np.flip(loaded.segments_.members[0].searcher.offsets_)),
-        ("codes_", loaded.segments_.members[0].searcher.codes_[:, :-1]),
+        ("numbers", loaded.segments_.members[0].rows.numbers + np.uint32(1)),
+        ("offsets", np.flip(loaded.segments_.members[0].rows.offsets)),
+        ("codes", loaded.segments_.members[0].rows.codes[:, :-1]),
     ):
         damaged = mercer.load(tmp_path / "index")
-        setattr(damaged.segments_.members[0].searcher, name, value)
+        vars(damaged.segments_.members[0].rows)[name] = value
         with pytest.raises(StoreError, match="lists do not fit together"):
             damaged.search(X[:3], 3)
 
@@ -264,25 +267,34 @@ def test_effort_is_for_methods_with_a_knob(filled):
         mercer.exact("chi2").fit(X[:99]).add(X[:99]).search(X[:1], 1, effort=3)
 
 
-def test_built_again_it_forgets_the_first_rows():
-    """Everything that is derived from the rows and kept: filters and searches see the new ones."""
-    again = Inverted(Product(None, "deal", bits=4), 16).fit(Z).build(Z)
+def test_rows_of_one_searcher_do_not_disturb_each_other():
+    """Everything that is derived from rows and kept is kept with them."""
+    searcher = Inverted(Product(None, "deal", bits=4), 16).fit(Z)
+    first = Built(searcher, Z)
     allowed = np.arange(len(Z)) % 7 == 0
-    again.candidates(Q, 20, allowed)
-    again.candidates(Q, 20, effort=16)
+    first.candidates(Q, 20, allowed)
+    first.candidates(Q, 20, effort=16)
     other = Z[::-1][:4000]
-    fresh = Inverted(again.code, 16).build(other)
-    again.build(other)
+    second, fresh = Built(searcher, other), Built(Inverted(CODE, 16).fit(Z), other)
     for mask in (None, allowed[:4000], np.arange(4000) < 50):
-        found, expected = (one.candidates(Q, 20, mask).rows for one in (again, fresh))
+        found, expected = (one.candidates(Q, 20, mask).rows for one in (second, fresh))
         np.testing.assert_array_equal(found, expected)
+
+
+def test_lists_are_joined_as_if_built_at_once(lists):
+    cuts = [Z[:5000], Z[5000:5003], Z[5003:]]
+    kept = [np.flatnonzero(np.arange(len(cut)) % 3 > 0) for cut in cuts]
+    joined = lists.searcher.join([lists.build(cut) for cut in cuts], kept)
+    at_once = lists.build(np.concatenate([cut[some] for cut, some in zip(cuts, kept, strict=True)]))
+    for name, value in at_once.kept().items():
+        np.testing.assert_array_equal(getattr(joined, name), value)
 
 
 def test_both_ways_to_scan_find_the_same(lists, monkeypatch):
     """Query by query, and list by list where there are many codes."""
     expected = lists.candidates(Q, 40, effort=8)
     monkeypatch.setattr(inverted, "LARGE", 0)
-    found = Inverted(lists.code, len(lists.centroids_)).build(Z).candidates(Q, 40, effort=8)
+    found = Built(lists.searcher, Z).candidates(Q, 40, effort=8)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-6)
     for i in range(len(Q)):  # those that tie with the last may differ
         sure = expected.values[i] > expected.values[i, -1]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mercer import topk
-from mercer.jit import cached_njit
+from mercer.runtime import topk
+from mercer.runtime.jit import cached_njit
 
 
 def plus_one(x):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -11,29 +13,31 @@ import mercer
 
 ROOT = Path(mercer.__file__).parent
 LAYERS = [
-    ["errors", "arrays", "machine", "jit"],
-    ["params", "items", "values", "ragged", "parallel", "progress", "topk", "matches"],
-    ["matching"],
+    ["errors"],
+    ["runtime"],
+    ["items"],
     ["kernels"],
     ["embeddings", "learn"],
     ["codes"],
     ["search"],
-    ["segment", "segments", "pace", "answer", "building", "calibration", "description"],
     ["store"],
     ["index"],
-    ["methods", "evaluate", "testing", "saved", "relearning"],
-    ["files", "pictures", "report", "demo", "cli", "__main__"],
+    ["methods", "evaluate", "testing"],
+    ["cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 OPTIONAL = {"typer", "cv2", "fastapi", "rdkit", "matplotlib"}
+MOST_ENTRIES = 15
 
 
-def modules() -> dict[str, Path]:
-    return {
-        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts): path
-        for path in ROOT.rglob("*.py")
-        if path.name != "__init__.py"
-    }
+def modules(root: Path = ROOT) -> dict[str, Path]:
+    """Return every module and package by its name, but for the one at the top."""
+    found = {}
+    for path in root.rglob("*.py"):
+        parts = path.relative_to(root.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    found.pop(root.name)
+    return found
 
 
 def imports(path: Path) -> list[tuple[str, bool]]:
@@ -50,13 +54,12 @@ def imports(path: Path) -> list[tuple[str, bool]]:
     return found
 
 
-def own_imports(path: Path) -> set[str]:
-    """Return the names of this package's modules that a file imports."""
-    known = modules()
+def own_imports(path: Path, known: dict[str, Path]) -> set[str]:
+    """Return the modules and packages of this project that a file imports."""
     found = set()
     for name, _ in imports(path):
-        while name.startswith("mercer."):
-            if name in known or name == "mercer.kernels":
+        while "." in name:
+            if name in known:
                 found.add(name)
                 break
             name = name.rpartition(".")[0]
@@ -67,10 +70,31 @@ def level(module: str) -> int:
     return LEVEL[module.split(".")[1]]
 
 
+def above(module: str, path: Path) -> list[str]:
+    """Return what a module imports from a layer above its own."""
+    return sorted(name for name in own_imports(path, modules()) if level(name) > level(module))
+
+
 @pytest.mark.parametrize("module", sorted(modules()))
 def test_imports_go_downwards(module):
-    above = [name for name in own_imports(modules()[module]) if level(name) > level(module)]
-    assert not above
+    assert not above(module, modules()[module])
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("from mercer import search", ["mercer.search"]),
+        ("import mercer.cli", ["mercer.cli"]),
+        ("from mercer.search import Scan", ["mercer.search"]),
+        ("from mercer.cli.commands import call", ["mercer.cli.commands"]),
+        ("def later():\n    from mercer.index import Index", ["mercer.index"]),
+        ("from mercer import kernels, items\nfrom mercer.errors import InputError", []),
+    ],
+)
+def test_a_planted_violation_is_found(text, found, tmp_path):
+    planted = tmp_path / "planted.py"
+    planted.write_text(text)
+    assert above("mercer.kernels.planted", planted) == found
 
 
 @pytest.mark.parametrize("module", sorted(modules()))
@@ -81,11 +105,35 @@ def test_own_modules_are_imported_at_the_top(module):
 
 def test_no_import_cycles():
     known = modules()
-    edges = {name: own_imports(path) & set(known) for name, path in known.items()}
+    edges = {
+        name: {target for target in own_imports(path, known) if not is_inside(name, target)}
+        for name, path in known.items()
+    }
     while edges:
         leaves = {name for name, targets in edges.items() if not targets & set(edges)}
         assert leaves, f"a cycle among {sorted(edges)}"
         edges = {name: targets for name, targets in edges.items() if name not in leaves}
+
+
+def is_inside(module: str, package: str) -> bool:
+    """Whether a module imports from the package it stands in, such as a neighbour of its own."""
+    return module.startswith(f"{package}.")
+
+
+def test_few_entries_at_the_top():
+    beside = {"__init__.py", "__main__.py", "py.typed", "__pycache__"}
+    entries = {path.name for path in ROOT.iterdir()} - beside
+    assert len(entries) <= MOST_ENTRIES
+    assert {name.removesuffix(".py") for name in entries} == set(LEVEL) - {"__main__"}
+
+
+@pytest.mark.parametrize("package", sorted({name.rpartition(".")[0] for name in modules()}))
+def test_no_module_bears_the_name_of_a_public_function(package):
+    """With lazy imports the module would take the function's place."""
+    home = importlib.import_module(package)
+    public = {n for n in getattr(home, "__all__", ()) if not inspect.ismodule(getattr(home, n))}
+    beside = {name.rpartition(".")[2] for name in modules() if name.rpartition(".")[0] == package}
+    assert not public & beside
 
 
 @pytest.mark.parametrize("package", sorted(OPTIONAL))
@@ -100,4 +148,4 @@ def test_each_optional_package_is_imported_in_one_file(package):
 
 def test_threads_start_in_one_file():
     users = [m for m, path in modules().items() if "ThreadPoolExecutor" in path.read_text()]
-    assert users == ["mercer.parallel"]
+    assert users == ["mercer.runtime.parallel"]

@@ -368,9 +368,9 @@ def test_bits_after_learning_on_are_those_of_a_new_index():
     metric.partial_fit(SPARSE, learn.from_pairs([(40, 41)], [(50, 51)]))
     again = mercer.relearn(index, metric.kernel_)
     fresh = mercer.learned(metric.kernel_, n_bits=64).fit(SPARSE).add(SPARSE)
-    a, b = (one.segments_.members[0].searcher.codes_ for one in (again, fresh))
+    a, b = (one.segments_.members[0].rows.codes for one in (again, fresh))
     np.testing.assert_array_equal(a, b)
-    assert (a != index.segments_.members[0].searcher.codes_).any()
+    assert (a != index.segments_.members[0].rows.codes).any()
 
 
 # ---- what is wrong

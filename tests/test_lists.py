@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from built import Built
 
-from mercer import parallel
 from mercer.codes import Code, Sign
 from mercer.errors import InputError, StoreError
+from mercer.runtime import parallel
 from mercer.search import SortedLists, _list_loops
-from mercer.search.lists import _frozen
+from mercer.search.lists import SortedRows, _frozen, _loop_arguments
 from mercer.testing import check_searcher
 
 BITS = [1, 7, 64, 65, 300]
@@ -28,7 +29,8 @@ def projections(n, n_bits, seed=0, noise=0.7):
 
 def lists_of(n_bits, n=ROWS, **params):
     Z = projections(n, n_bits)
-    return SortedLists(Sign(None), **({"n_lists": 6, "neighbours": 2} | params)).build(Z), Z
+    searcher = SortedLists(Sign(None), **({"n_lists": 6, "neighbours": 2} | params))
+    return Built(searcher, Z), Z
 
 
 def masks(n):
@@ -37,13 +39,18 @@ def masks(n):
     return {"no mask": None} | {name: rng.random(n) < share for name, share in shares.items()}
 
 
+def budget(searcher):
+    """Return how many entries are met at least."""
+    return 2 * len(searcher.lists) * (1 + searcher.neighbours)
+
+
 # ---- the twin
 
 
 def shared_prefixes(searcher, Z, q):
     """Return how many leading bits each row shares with the query, shape (n_lists, n)."""
     found = []
-    for permutation in searcher.permutations_:
+    for permutation in searcher.permutations:
         alike = (Z >= 0)[:, permutation] == (q >= 0)[permutation]
         found.append(np.cumprod(alike, axis=1).sum(axis=1))
     return np.array(found)
@@ -83,8 +90,8 @@ def scores(Z, q, asymmetric):
 
 def walked(searcher, q, n, allowed=None):
     """Return the rows that the compiled walk finds, in its order; None where it gives up."""
-    lists, directories, permutations, codes = searcher._state()
-    bits = searcher._compared(q[None])[0][0]
+    lists, directories, permutations, codes = _loop_arguments(searcher.rows)
+    bits = searcher._compared(q[None], codes.shape[1])[0][0]
     n_lists, n_rows = lists.shape
     keys, found = np.empty(n_lists, np.uint64), np.empty(n_rows, np.int64)
     ends, levels = np.empty(2 * n_lists, np.int64), np.empty(2 * n_lists, np.int64)
@@ -92,7 +99,7 @@ def walked(searcher, q, n, allowed=None):
     _list_loops.locate(lists, directories, permutations, codes, bits, keys, ends, levels)
     n_found = _list_loops.gather(
         lists, permutations, codes, _frozen(np.empty(0, bool) if allowed is None else allowed),
-        bits, keys, ends, levels, searcher._budget, n, seen, found,
+        bits, keys, ends, levels, budget(searcher), n, seen, found,
     )  # fmt: skip
     assert not seen.any()
     return None if n_found < 0 else found[:n_found]
@@ -105,7 +112,7 @@ def walked(searcher, q, n, allowed=None):
 @pytest.mark.parametrize("n", [1, 2, 70, ROWS])
 def test_lists_are_sorted(n_bits, n):
     searcher, Z = lists_of(n_bits, n)
-    for permutation, entries in zip(searcher.permutations_, searcher.lists_, strict=True):
+    for permutation, entries in zip(searcher.permutations, searcher.lists, strict=True):
         assert sorted(permutation) == list(range(n_bits))
         bits = [tuple(row) for row in (Z >= 0)[:, permutation].tolist()]
         assert (entries & 0xFFFFFFFF).tolist() == sorted(range(n), key=lambda row: bits[row])
@@ -117,8 +124,8 @@ def test_equal_keys_are_sorted_by_what_follows(n_bits):
     Z = np.ones((400, n_bits), np.float32)
     for row in Z[50:]:
         row[rng.integers(n_bits, size=3)] = -1
-    searcher = SortedLists(Sign(None), n_lists=4).build(Z)
-    for permutation, entries in zip(searcher.permutations_, searcher.lists_, strict=True):
+    searcher = Built(SortedLists(Sign(None), n_lists=4), Z)
+    for permutation, entries in zip(searcher.permutations, searcher.lists, strict=True):
         bits = [tuple(row) for row in (Z >= 0)[:, permutation].tolist()]
         assert (entries & 0xFFFFFFFF).tolist() == sorted(range(400), key=lambda row: bits[row])
 
@@ -128,17 +135,17 @@ def test_equal_keys_are_sorted_by_what_follows(n_bits):
     [(1000, 1.0, 32), (1000, 2.0, 10), (1000, 0.5, 100), (900, 1.0, 30), (1, 1.0, 1)],
 )
 def test_epsilon_gives_the_number_of_lists(n, epsilon, expected):
-    searcher = SortedLists(Sign(None), epsilon=epsilon).build(projections(n, 5))
-    assert searcher.lists_.shape == (expected, n)
-    assert searcher._budget == 2 * expected
+    searcher = Built(SortedLists(Sign(None), epsilon=epsilon), projections(n, 5))
+    assert searcher.lists.shape == (expected, n)
+    assert budget(searcher) == 2 * expected
 
 
 def test_lists_above_the_memory_limit_are_refused():
     Z = projections(1000, 64)
     with pytest.raises(InputError, match=r"32 lists of 1000 rows need 0\.000\d+ GB, above mem"):
-        SortedLists(Sign(None), memory_limit=32 * 8000).build(Z)
-    searcher = SortedLists(Sign(None), memory_limit=32 * 9004).build(Z)
-    assert searcher.lists_.nbytes + searcher.directories_.nbytes <= 32 * 9004
+        Built(SortedLists(Sign(None), memory_limit=32 * 8000), Z)
+    searcher = Built(SortedLists(Sign(None), memory_limit=32 * 9004), Z)
+    assert searcher.lists.nbytes + searcher.directories.nbytes <= 32 * 9004
 
 
 @pytest.mark.parametrize(
@@ -160,14 +167,13 @@ def test_codes_that_are_not_bits_are_refused():
         SortedLists(Centroids())
 
 
-def test_a_code_is_fitted_once():
+def test_a_copy_of_the_code_learns():
     Z = projections(100, 8)
     code = Sign("gaussian", n_bits=24)
-    first = SortedLists(code).build(Z)
-    directions = code.directions_
-    SortedLists(code).build(Z[:50])
-    assert code.directions_ is directions
-    np.testing.assert_array_equal(first.codes_, code.encode(Z))
+    searcher = SortedLists(code).fit(Z)
+    assert not code.is_fitted
+    np.testing.assert_array_equal(searcher.build(Z).codes, searcher.code_.encode(Z))
+    np.testing.assert_array_equal(searcher.build(Z[:50]).codes, searcher.code_.encode(Z[:50]))
 
 
 # ---- searching
@@ -202,7 +208,7 @@ def test_candidates_are_the_best_rows_of_the_walk(n_bits, asymmetric, n):
     Q = projections(8, n_bits, seed=1)
     for name, allowed in masks(ROWS).items():
         n_allowed = ROWS if allowed is None else allowed.sum()
-        if max(n, searcher._budget) >= n_allowed:
+        if max(n, budget(searcher)) >= n_allowed:
             continue  # `test_few_allowed_rows_are_all_ranked`
         found = searcher.candidates(Q, n, allowed)
         assert found.rows.shape == (8, n), name
@@ -246,7 +252,7 @@ def test_allowed_rows_far_from_the_query_are_all_ranked():
     q = projections(1, 64, seed=1)[0]
     far = shared_prefixes(searcher, Z, q).max(axis=0).argsort(kind="stable")[:60]
     far = np.isin(np.arange(ROWS), far)
-    assert far.sum() > searcher._budget
+    assert far.sum() > budget(searcher)
     assert walked(searcher, q, 7, far) is None
     values = searcher.candidates(q[None], 7, far).values[0]
     best = -np.sort(-scores(Z, q, True)[far])[:7]
@@ -274,14 +280,14 @@ def test_a_row_finds_itself(n_bits):
 
 def test_one_row_and_no_queries():
     q = projections(2, 20)
-    one = SortedLists(Sign(None)).build(q[:1])
+    one = Built(SortedLists(Sign(None)), q[:1])
     found = one.candidates(q, 5)
     assert found.rows.tolist() == [[0], [0]]
     assert one.candidates(q[:0], 5).rows.shape == (0, 1)
 
 
 def test_equal_codes_are_named_by_number():
-    searcher = SortedLists(Sign(None), n_lists=3).build(np.ones((50, 40), np.float32))
+    searcher = Built(SortedLists(Sign(None), n_lists=3), np.ones((50, 40), np.float32))
     found = searcher.candidates(np.ones((1, 40), np.float32), 20)
     assert len(set(found.rows[0])) == 20
     assert (np.diff(found.rows[0]) > 0).all()
@@ -297,11 +303,11 @@ def test_contract(params, code):
 def test_the_seed_chooses_the_permutations():
     Z, Q = projections(ROWS, 64), projections(50, 64, seed=1)
     one, same, other = (
-        SortedLists(Sign(None), n_lists=4, seed=seed).build(Z) for seed in (0, 0, 1)
+        Built(SortedLists(Sign(None), n_lists=4, seed=seed), Z) for seed in (0, 0, 1)
     )
-    np.testing.assert_array_equal(one.lists_, same.lists_)
+    np.testing.assert_array_equal(one.lists, same.lists)
     np.testing.assert_array_equal(one.candidates(Q, 9).rows, same.candidates(Q, 9).rows)
-    assert (one.permutations_ != other.permutations_).any()
+    assert (one.permutations != other.permutations).any()
     assert (one.candidates(Q, 9).rows != other.candidates(Q, 9).rows).any()
 
 
@@ -310,19 +316,16 @@ def test_arrays_on_disk_are_searched_by_the_same_machine_code(tmp_path):
     Q = projections(20, 64, seed=1)
     found = searcher.candidates(Q, 9)
     n_compiled = len(_list_loops.answer.signatures)
-    opened = SortedLists(searcher.code, **{
-        name: value for name, value in searcher.get_params(deep=False).items() if name != "code"
-    })  # fmt: skip
-    learned = [name for name in vars(searcher) if name.endswith("_")]
-    assert sorted(learned) == ["codes_", "directories_", "lists_", "permutations_"]
-    for name in learned:
-        np.save(tmp_path / f"{name}.npy", getattr(searcher, name))
-        setattr(opened, name, np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
-    again = opened.candidates(Q, 9)
+    kept = searcher.rows.kept()
+    assert sorted(kept) == ["codes", "directories", "lists", "permutations"]
+    for name, value in kept.items():
+        np.save(tmp_path / f"{name}.npy", value)
+        kept[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+    again = searcher.searcher.candidates(SortedRows(**kept), Q, 9)
     np.testing.assert_array_equal(again.rows, found.rows)
     np.testing.assert_array_equal(again.values, found.values)
     assert len(_list_loops.answer.signatures) == n_compiled
-    assert searcher.lists_.flags.writeable
+    assert searcher.lists.flags.writeable
 
 
 def test_threads_do_not_disturb_each_other():
@@ -343,7 +346,7 @@ def share_found(**params):
     Z = rng.normal(size=(5000, 64)).astype(np.float32)
     Q = Z[:300] + 0.7 * rng.normal(size=(300, 64)).astype(np.float32)
     truth = (Q @ np.where(Z >= 0, 1, -1).T).argmax(axis=1)
-    searcher = SortedLists(Sign(None), **params).build(Z)
+    searcher = Built(SortedLists(Sign(None), **params), Z)
     return (searcher.candidates(Q, 1).rows[:, 0] == truth).mean()
 
 
@@ -357,16 +360,16 @@ def test_more_neighbours_find_more():
     assert (np.diff(found) > 0.1).all()
 
 
-@pytest.mark.parametrize("part", ["lists_", "directories_", "permutations_"])
+@pytest.mark.parametrize("part", ["lists", "directories", "permutations"])
 def test_lists_from_a_damaged_file_are_refused(part):
     Z = np.random.default_rng(0).normal(size=(400, 64)).astype(np.float32)
-    built = SortedLists(Sign(None), n_lists=5).fit(Z).build(Z)
-    for name in ("lists_", "directories_", "permutations_"):
-        stored = getattr(built, name).copy()
+    built = Built(SortedLists(Sign(None), n_lists=5), Z)
+    for name in ("lists", "directories", "permutations"):
+        stored = getattr(built.rows, name).copy()
         if name == part:
             stored.flat[3] = np.iinfo(stored.dtype).max
         stored.flags.writeable = False
-        setattr(built, name, stored)
+        vars(built.rows)[name] = stored
     with pytest.raises(StoreError, match="not there: their file is damaged"):
         built.candidates(Z[:2], 3)
 
@@ -374,6 +377,6 @@ def test_lists_from_a_damaged_file_are_refused(part):
 @pytest.mark.parametrize("n", [1, 5, 700])
 @pytest.mark.parametrize("params", [{"epsilon": 1.5}, {"n_lists": 3}])
 def test_memory_is_told_before_it_is_taken(n, params):
-    built = SortedLists(Sign(None), **params).build(projections(n, 40))
-    taken = built.lists_.nbytes + built.directories_.nbytes
+    built = Built(SortedLists(Sign(None), **params), projections(n, 40))
+    taken = built.lists.nbytes + built.directories.nbytes
     assert SortedLists(Sign(None), **params).memory(n, 40) == taken

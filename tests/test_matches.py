@@ -9,7 +9,7 @@ from zoo import HISTOGRAMS
 import mercer
 from mercer import evaluate
 from mercer.errors import InputError
-from mercer.matches import Matches
+from mercer.index.matches import Matches
 
 Q = HISTOGRAMS[:6]
 

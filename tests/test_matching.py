@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer.errors import InputError
-from mercer.matching import equal_mass_matching, partial_matching
+from mercer.evaluate.matching import equal_mass_matching, partial_matching
 
 
 def points(size, d, seed):

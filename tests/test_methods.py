@@ -139,16 +139,16 @@ def test_codes_are_those_that_are_searched(method):
     index = METHODS[method]("chi2").fit(HISTOGRAMS).add(HISTOGRAMS)
     codes = index.encode(HISTOGRAMS)
     assert (codes.dtype, len(codes)) == (np.uint8, 70)
-    np.testing.assert_array_equal(codes, index.segments_.members[0].searcher.codes_)
+    np.testing.assert_array_equal(codes, index.segments_.members[0].rows.codes)
 
 
 @pytest.mark.parametrize("method, n_bytes", [("kpca_pq", 5), ("inverted, lists", 3)])
 def test_product_codes_are_those_that_are_searched(method, n_bytes):
     index = METHODS[method]("chi2").fit(HISTOGRAMS).add(HISTOGRAMS)
-    codes, searcher = index.encode(HISTOGRAMS), index.segments_.members[0].searcher
+    codes, rows = index.encode(HISTOGRAMS), index.segments_.members[0].rows
     assert codes.shape == (70, n_bytes)
-    rows = getattr(searcher, "rows_", np.arange(70))
-    np.testing.assert_array_equal(codes[rows], searcher.codes_)
+    numbers = getattr(rows, "numbers", np.arange(70))
+    np.testing.assert_array_equal(codes[numbers], rows.codes)
 
 
 def test_codes_need_a_method_that_has_them():

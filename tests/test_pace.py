@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import parallel
-from mercer.pace import WORTH, Pace
+from mercer.index.pace import WORTH, Pace
+from mercer.runtime import parallel
 
 
 def test_all_threads_until_something_is_known():

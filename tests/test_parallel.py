@@ -11,8 +11,9 @@ import pytest
 from threadpoolctl import threadpool_info
 from zoo import HISTOGRAMS, VECTORS
 
-from mercer import evaluate, kernels, parallel
+from mercer import evaluate, kernels
 from mercer.errors import InputError
+from mercer.runtime import parallel
 
 
 def blas_threads():

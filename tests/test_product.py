@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from built import Built
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,10 +52,10 @@ def test_codes_name_the_nearest_centroids(bits, n_bytes):
 @pytest.mark.parametrize("balance", BALANCES)
 @pytest.mark.parametrize("bits", [4, 8])
 def test_distances_are_those_to_what_codes_stand_for(balance, bits):
-    scan = Scan(Product(5, balance, bits)).fit(Z).build(Z)
+    scan = Built(Scan(Product(5, balance, bits)), Z)
     found = scan.candidates(Q, 40)
-    stands_for = scan.code.decode_mixed(scan.codes_).astype(np.float64)
-    squares = np.square(scan.code.query(Q)[:, None].astype(np.float64) - stands_for).sum(axis=2)
+    stands_for = scan.code_.decode_mixed(scan.codes).astype(np.float64)
+    squares = np.square(scan.code_.query(Q)[:, None].astype(np.float64) - stands_for).sum(axis=2)
     best = np.sort(squares, axis=1)[:, :40]
     np.testing.assert_allclose(-found.values, best, rtol=1e-4, atol=1e-5)
     named = np.take_along_axis(squares, found.rows, 1)

@@ -8,10 +8,12 @@ import reference
 from hostile import near_ties
 
 import mercer
-from mercer import answer, kernels
+from mercer import kernels
+from mercer.index import searching
+from mercer.index.parts import Part, Queries
+from mercer.index.ranking import ROUND, Ranking
+from mercer.index.recipe import Recipe
 from mercer.search import BoundScan
-from mercer.search.parts import Part, Queries
-from mercer.search.rerank import ROUND, Ranking
 
 rng = np.random.default_rng(0)
 CHI2 = kernels.Chi2()
@@ -25,14 +27,11 @@ def ranked(kernel, X, Q, k, n_components=16, parts=1, ceiling=None):
     P, Pq = kernel.prepare(X), kernel.prepare(Q)
     pca.fit(P)
     cuts = np.array_split(np.arange(len(X)), parts)
-    own = kernel.diag(P, dtype=np.float64)
-    found = [
-        Part(P.take(rows), own[rows], float(np.sqrt(own[rows].max())),
-             BoundScan().build(pca.transform(P.take(rows))), int(rows[0]))
-        for rows in cuts
-    ]  # fmt: skip
+    recipe = Recipe(kernel, pca, BoundScan())
+    found = [Part(recipe.build(P.take(rows), rows, 1, False), int(rows[0])) for rows in cuts]
     tolerances = {part.first: kernel.tolerance(Pq, part.items) for part in found}
-    ranking = Ranking(kernel, Queries(Pq, pca), found, k, tolerances)
+    ranking = Ranking(recipe, Queries(Pq, pca), found, k, tolerances)
+    ranking.recipe = recipe
     ranking.ceiling = ceiling
     return ranking, pca
 
@@ -65,7 +64,7 @@ def test_a_bound_that_floats_reach_is_at_most_that_many():
     ranking, pca = ranked(CHI2, HISTOGRAMS, Q[:1], 5)
     ranking.search_all()
     U = pca.transform(Q[:1]) @ pca.transform(HISTOGRAMS).T
-    seeds = ranking.parts[0].searcher.seeds(pca.transform(Q[:1]), 5)
+    seeds = BoundScan().seeds(ranking.parts[0].rows, pca.transform(Q[:1]), 5)
     K = CHI2(Q[:1], HISTOGRAMS)
     threshold = np.sort(K[0, seeds.rows[0]])[0] - ranking.error(ranking.parts[0])[0]
     assert ranking.evaluations[0] <= (U[0] >= threshold - 1e-6).sum() + 5
@@ -107,7 +106,7 @@ def test_one_query_at_a_time_is_not_proven_by_accident():
     K = CHI2(Q, HISTOGRAMS[:400], dtype=np.float64)
     for query in range(len(Q)):
         alone = ranking.queries[query : query + 1]
-        one = Ranking(CHI2, alone, ranking.parts, 1, ranking.tolerances)
+        one = Ranking(ranking.recipe, alone, ranking.parts, 1, ranking.tolerances)
         one.search_some(2)
         best = one.settle()[1][0, 0]
         assert not one.proven[0] or best >= K[query].max() - 1e-6
@@ -125,7 +124,7 @@ def test_all_above_a_score(score):
 
 def test_nothing_to_search():
     ranking = ranked(CHI2, HISTOGRAMS[:50], Q, 2)[0]
-    empty = Ranking(CHI2, ranking.queries, [], 1, {})
+    empty = Ranking(ranking.recipe, ranking.queries, [], 1, {})
     empty.search_all()
     empty.search_some(5)
     assert [len(rows) for rows, _ in empty.search_above(0.1)] == [0] * 60
@@ -147,7 +146,7 @@ def test_many_queries_are_cut_into_blocks(monkeypatch):
     index = mercer.exact("chi2", n_landmarks=40, n_components=12).fit(HISTOGRAMS[:300])
     index.add(HISTOGRAMS[:300])
     whole = index.search(Q, 4)
-    monkeypatch.setattr(answer, "QUERIES", 7)
+    monkeypatch.setattr(searching, "QUERIES", 7)
     for n_jobs in (1, 2):
         cut = index.search(Q, 4, n_jobs=n_jobs)
         np.testing.assert_array_equal(cut.ids, whole.ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from built import Built
 
 from mercer.codes import Sign
 from mercer.search import Scan
@@ -16,21 +17,21 @@ Q = rng.normal(size=(20, 24)).astype(np.float32)
 
 
 def signs(Z, scan):
-    return np.where(scan.code.query(Z) >= 0, 1.0, -1.0)
+    return np.where(scan.code_.query(Z) >= 0, 1.0, -1.0)
 
 
 def truth(scan):
     """Return the value of every row for every query, by NumPy."""
     rows = signs(Z, scan)
     if scan.asymmetric:
-        return scan.code.query(Q).astype(np.float64) @ rows.T
+        return scan.code_.query(Q).astype(np.float64) @ rows.T
     return (signs(Q, scan) @ rows.T - rows.shape[1]) / 2  # minus the Hamming distance
 
 
 @pytest.mark.parametrize("asymmetric", [True, False])
 @pytest.mark.parametrize("n_bits", [1, 7, 8, 64, 77, 300])
 def test_candidates_are_the_nearest(asymmetric, n_bits):
-    scan = Scan(Sign("gaussian", n_bits), asymmetric).fit(Z).build(Z)
+    scan = Built(Scan(Sign("gaussian", n_bits), asymmetric), Z)
     found = scan.candidates(Q, 50)
     values = truth(scan)
     named = np.take_along_axis(values, found.rows, 1)
@@ -45,7 +46,7 @@ def test_candidates_are_the_nearest(asymmetric, n_bits):
 @pytest.mark.parametrize("asymmetric", [True, False])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
 def test_filters(asymmetric, share):
-    scan = Scan(Sign("orthogonal", 64), asymmetric).fit(Z).build(Z)
+    scan = Built(Scan(Sign("orthogonal", 64), asymmetric), Z)
     allowed = rng.random(len(Z)) < share
     found = scan.candidates(Q, 30, allowed)
     wanted = min(30, int(allowed.sum()))
@@ -57,18 +58,18 @@ def test_filters(asymmetric, share):
 
 
 def test_more_rows_than_there_are():
-    scan = Scan(Sign(None)).fit(Z).build(Z[:3])
+    scan = Built(Scan(Sign(None)).fit(Z), Z[:3])
     found = scan.candidates(Q, 10)
     assert found.rows.shape[1] == 3
     assert (np.sort(found.rows, axis=1) == [0, 1, 2]).all()
 
 
 def test_scores_by_tables():
-    scan = Scan(Sign("gaussian", 77)).fit(Z).build(Z)
-    weights = np.pad(scan.code.query(Q), ((0, 0), (0, 3)))  # 80 bits are 10 bytes
+    scan = Built(Scan(Sign("gaussian", 77)), Z)
+    weights = np.pad(scan.code_.query(Q), ((0, 0), (0, 3)))  # 80 bits are 10 bytes
     rows = rng.integers(-1, len(Z), (len(Q), 40))
     found = np.zeros(rows.shape, np.float32)
-    asymmetric_scores(weights, scan.codes_, rows, found)
+    asymmetric_scores(weights, scan.codes, rows, found)
     expected = np.where(rows >= 0, np.take_along_axis(truth(scan), rows, 1), 0)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 
@@ -83,5 +84,5 @@ def test_contract(code, asymmetric):
 def test_faiss_keeps_its_threads():
     faiss = pytest.importorskip("faiss")
     before = faiss.omp_get_max_threads()
-    Scan(Sign(None)).fit(Z).build(Z).candidates(Q, 5)
+    Built(Scan(Sign(None)), Z).candidates(Q, 5)
     assert faiss.omp_get_max_threads() == before

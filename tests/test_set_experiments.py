@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 
 import mercer
 from mercer import Ragged, evaluate, kernels
-from mercer.matching import partial_matching
+from mercer.evaluate.matching import partial_matching
 
 ROOT = Path(__file__).parent.parent
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))

@@ -182,8 +182,8 @@ def test_hashing_with_corr_drops_negative_eigenvalues():
                X.positions + 20 * rng.normal(size=X.positions.shape))  # fmt: skip
     kernel = kernels.Corr(0.3 * kernels.Corr.for_data(X).gamma)
     index = mercer.klsh(kernel, n_bits=64, n_landmarks=60).fit(X).add(X)
-    assert index.embedding.spectrum_[-1] < -1e-3
-    assert index.embedding.rank_ < 59
+    assert index.embedding_.spectrum_[-1] < -1e-3
+    assert index.embedding_.rank_ < 59
     found = index.search(X, 5, candidates=40)
     assert (rows[found.ids] == rows[:, None]).mean() > 0.97
     truth = evaluate.ground_truth(kernel, X, X, 1)

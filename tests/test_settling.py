@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer.search._settling import contenders, keep_values, settled
+from mercer.index._settling import contenders, keep_values, settled
 
 
 @st.composite

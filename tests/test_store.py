@@ -115,7 +115,7 @@ def test_large_arrays_are_mapped_and_small_ones_read(tmp_path, monkeypatch):
 
 
 def test_several_segments_and_removed_items(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.building.SMALL", 1)
+    monkeypatch.setattr("mercer.index.recipe.RATIO", 0)
     index = small_index(X=zoo.HISTOGRAMS[:40]).add(zoo.HISTOGRAMS[40:60]).add(zoo.HISTOGRAMS[60:])
     index.remove([1, 45])
     assert index.info()["segments"] == 3
@@ -166,7 +166,7 @@ def test_parameters_and_the_kernel_object_come_back(tmp_path):
     again = mercer.load(str(tmp_path))
     assert repr(again) == repr(index)
     assert again.embedding.kernel is again.kernel
-    assert again.embedding.landmarks_.kernel is again.kernel
+    assert again.embedding_.landmarks_.kernel is again.kernel
     assert again.segments_.members[0].items.kernel is again.kernel
 
 
@@ -174,7 +174,7 @@ def test_precomputed_is_stored_once(tmp_path):
     kernel = kernels.Precomputed(zoo.VECTORS @ zoo.VECTORS.T, psd=True)
     small_index(kernel, np.arange(70)).save(tmp_path)
     assert len(list(tmp_path.rglob("K.npy"))) == 1
-    assert mercer.load(tmp_path).embedding.serves(kernel)
+    assert mercer.load(tmp_path).embedding_.serves(kernel)
 
 
 def test_items_that_two_kernels_share_are_stored_once(tmp_path):

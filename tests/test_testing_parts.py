@@ -12,7 +12,8 @@ import mercer
 from mercer import Index, kernels
 from mercer.embeddings import KernelPCA
 from mercer.errors import CheckError, InputError
-from mercer.search import BoundScan, Candidates
+from mercer.search import BoundScan, Candidates, Searcher
+from mercer.search.bounds import VectorRows
 from mercer.testing import check_embedding, check_index, check_searcher
 
 Z = KernelPCA("rbf", 12, n_landmarks=40, residual=True).fit_transform(VECTORS)
@@ -49,7 +50,7 @@ def unseeded(self, X, y=None):
 
 
 def forgets_its_name(self, X, y=None):
-    self.learned = 1
+    self.secret = 1
     return KernelPCA.fit(self, X, y)
 
 
@@ -96,7 +97,7 @@ def one_thread_differs(self, X, n_jobs=None, show_progress=None):
     (pca(transform=without_fit), "accepts `transform` before `fit`; NotFittedError"),
     (pca(fit=lambda self, X, y=None: KernelPCA.fit(self, X) and None), "does not return self"),
     (pca(fit=changes_parameters), "`fit` changed the parameters"),
-    (pca(fit=forgets_its_name), r"`fit` learned \['learned'\]; learned names end in _"),
+    (pca(fit=forgets_its_name), r"`fit` learned \['secret'\]; learned names end in _"),
     (pca(transform=transform(lambda V: V.astype(np.float64))), "of float64, not float32"),
     (pca(transform=transform(lambda V: V[:-1])), r"shape \(69, 7\)"),
     (pca(transform=transform(np.asfortranarray)), "not C-contiguous"),
@@ -130,8 +131,8 @@ def test_an_embedding_is_left_as_it_was():
 def candidates(change):
     """Return `candidates` whose rows and values are changed."""
 
-    def changed(self, Zq, n, allowed=None):
-        found = BoundScan.candidates(self, Zq, n, allowed)
+    def changed(self, rows, Zq, n, allowed=None, effort=None):
+        found = BoundScan.candidates(self, rows, Zq, n, allowed)
         rows, values = change(found.rows.copy(), found.values.copy())
         return Candidates(rows, values)
 
@@ -142,28 +143,28 @@ def scan(**changes):
     return broken(BoundScan, **changes)
 
 
-def ignores_the_mask(self, Zq, n, allowed=None):
-    return BoundScan.candidates(self, Zq, n)
+def ignores_the_mask(self, rows, Zq, n, allowed=None, effort=None):
+    return BoundScan.candidates(self, rows, Zq, n)
 
 
-def misses_the_best(self, Zq, n, allowed=None):
-    found = BoundScan.candidates(self, Zq, n + 1, allowed)
+def misses_the_best(self, rows, Zq, n, allowed=None, effort=None):
+    found = BoundScan.candidates(self, rows, Zq, n + 1, allowed)
     return Candidates(found.rows[:, 1:], found.values[:, 1:])
 
 
 def reaching(change):
-    def changed(self, Zq, floors, allowed=None, relaxed=1.0):
-        return change(self, Zq, floors, allowed)
+    def changed(self, rows, Zq, floors, allowed=None, relaxed=1.0, give_up=1.0):
+        return change(self, rows, Zq, floors, allowed)
 
     return changed
 
 
-def a_little_too_high(self, Zq, floors, allowed):
-    return BoundScan.reaching(self, Zq, floors + np.float32(1e-3), allowed)
+def a_little_too_high(self, rows, Zq, floors, allowed):
+    return BoundScan.reaching(self, rows, Zq, floors + np.float32(1e-3), allowed)
 
 
-def a_little_too_low(self, Zq, floors, allowed):
-    return BoundScan.reaching(self, Zq, floors - np.float32(1e-2), allowed)
+def a_little_too_low(self, rows, Zq, floors, allowed):
+    return BoundScan.reaching(self, rows, Zq, floors - np.float32(1e-2), allowed)
 
 
 def doubled(rows, values):
@@ -175,16 +176,72 @@ def doubled(rows, values):
 TURNS = itertools.count()
 
 
-def moody(self, Zq, n, allowed=None):
+def learns_in_secret(self, Z, n=None):
+    self.scale_ = Z.max()
+    return self
+
+
+def changes_a_parameter(self, Z, n=None):
+    self.n_head = 2
+    return self
+
+
+def remembers(self, Z):
+    self.n_head = 1000 + next(TURNS)
+    return BoundScan.build(self, Z)
+
+
+def backwards(self, several, kept):
+    joined = BoundScan.join(self, several, kept)
+    return type(joined)(joined.vectors[::-1])
+
+
+def never_relaxed(self, rows, Zq, floors, allowed=None, relaxed=1.0, give_up=1.0):
+    return BoundScan.reaching(self, rows, Zq, floors, allowed, 1.0, give_up)
+
+
+def gives_up_in_secret(self, rows, Zq, floors, allowed=None, relaxed=1.0, give_up=1.0):
+    found = BoundScan.reaching(self, rows, Zq, floors, allowed, relaxed)
+    return Candidates(found.rows[:, :5], found.values[:, :5]) if give_up < 1 else found
+
+
+class Plain(Searcher):
+    """Vectors that are scanned, with no word of bounds."""
+
+    rows = VectorRows
+
+    def build(self, Z):
+        return VectorRows(Z)
+
+    def candidates(self, rows, Zq, n, allowed=None, effort=None):
+        return BoundScan().candidates(rows, Zq, n, allowed)
+
+
+def unbounded(**changes):
+    return broken(Plain, **changes)
+
+
+def moody(self, rows, Zq, n, allowed=None, effort=None):
     first = next(TURNS) % 2
-    found = BoundScan.candidates(self, Zq, n + first, allowed)
+    found = BoundScan().candidates(rows, Zq, n + first, allowed)
     return Candidates(found.rows[:, first:], found.values[:, first:])
 
 
 @pytest.mark.parametrize("searcher, text", [
-    (scan(bounded=1), "`bounded` is 1"),
-    (scan(build=lambda self, Z: BoundScan.build(self, Z) and None), "has no attribute|return self"),
-    (scan(__len__=lambda self: 3), "len is 3 for 70 vectors"),
+    (scan(takes_effort=1), "`takes_effort` is 1"),
+    (scan(fit=lambda self, Z, n=None: None), "has no attribute|return self"),
+    (scan(learned=("scale_",)), "`fit` does not set scale_"),
+    (scan(fit=learns_in_secret), "sets scale_, which `learned` does not name"),
+    (scan(fit=changes_a_parameter), "`fit` changes a parameter"),
+    (scan(build=lambda self, Z: Z), "returns ndarray, not the type that `rows` names"),
+    (scan(build=lambda self, Z: BoundScan.build(self, Z[:3])), "len is 3 for 70 vectors"),
+    (scan(build=remembers), "`build` changes the searcher"),
+    (scan(join=lambda self, rows, kept: rows[0]), "`join` of 36 rows gives 35"),
+    (scan(join=backwards), "after `join`"),
+    (scan(residuals=lambda self, rows: rows.vectors[:, 0]), "not the last components"),
+    (scan(seeds=BoundScan.candidates), "values of `seeds` are not"),
+    (scan(reaching=never_relaxed), "relaxed=0.5: values are not"),
+    (scan(reaching=gives_up_in_secret), "rows are missing of a query not given up"),
     (scan(candidates=candidates(lambda r, v: (r.astype(np.int32), v))), "rows are int32"),
     (scan(candidates=candidates(lambda r, v: (r, v.astype(np.float64)))), "values float64"),
     (scan(candidates=candidates(lambda r, v: (r[:, ::-1], v[:, ::-1]))), "do not decrease"),
@@ -196,7 +253,7 @@ def moody(self, Zq, n, allowed=None):
     (scan(candidates=candidates(lambda r, v: (r, v + np.float32(1e-4)))), "but its inner"),
     (scan(reaching=reaching(a_little_too_high)), "is missing for query"),
     (scan(reaching=reaching(a_little_too_low)), "does not reach the floor"),
-    (scan(candidates=moody, bounded=False), "asked twice|single row"),
+    (unbounded(candidates=moody), "asked twice|single row"),
 ])  # fmt: skip
 def test_broken_searchers_are_caught(searcher, text):
     with pytest.raises((CheckError, AttributeError), match=text):
@@ -204,8 +261,8 @@ def test_broken_searchers_are_caught(searcher, text):
 
 
 def test_searchers_without_bounds_may_miss_rows():
-    check_searcher(scan(bounded=False, candidates=lambda self, Zq, n, allowed=None: (
-        _halved(BoundScan.candidates(self, Zq, n, allowed)))), Z)  # fmt: skip
+    check_searcher(unbounded(candidates=lambda self, rows, Zq, n, allowed=None, effort=None: (
+        _halved(BoundScan.candidates(BoundScan(), rows, Zq, n, allowed)))), Z)  # fmt: skip
 
 
 def _halved(found):
@@ -319,4 +376,4 @@ def test_a_check_leaves_the_index_as_it_was():
     made = mercer.exact("chi2").fit(HISTOGRAMS).add(HISTOGRAMS[:9])
     check_index(made, HISTOGRAMS)
     assert len(made) == 9
-    assert made.embedding.n_landmarks_ == 70
+    assert made.embedding_.n_landmarks_ == 70

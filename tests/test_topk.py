@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from reference import best
 
-from mercer import topk
+from mercer.runtime import topk
 
 tied_scores = hnp.arrays(
     np.float32, st.tuples(st.integers(1, 4), st.integers(1, 60)), elements=st.integers(-3, 3)

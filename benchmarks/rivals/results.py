@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rivals.task import Task
-from mercer.matches import Matches
+from mercer.index.matches import Matches
 
 TIE = 1e-6  # relative: scores that are closer are equal
 

@@ -13,9 +13,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from mercer.arrays import Array
-from mercer.files import STANDARD_INPUT
-from mercer.matches import Matches
+from mercer.index.matches import Matches
+from mercer.items.files import STANDARD_INPUT
+from mercer.runtime.arrays import Array
 
 __all__ = ["Form", "print_facts", "write"]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from mercer import kernels, methods
-from mercer.arrays import Array
 from mercer.cli import answers
 from mercer.errors import InputError, StoreError
-from mercer.files import STANDARD_INPUT, Items, as_ids, read_ids
 from mercer.index import Index
+from mercer.items.files import STANDARD_INPUT, Items, as_ids, read_ids
 from mercer.kernels import Kernel
+from mercer.runtime.arrays import Array
 from mercer.store.manifest import MANIFEST
 
 __all__ = [

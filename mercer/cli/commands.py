@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 import mercer
-from mercer import demo as demonstration
 from mercer import kernels, methods
 from mercer.cli import answers, arguments, comparison
+from mercer.cli.demo import comparison as demonstration
 from mercer.errors import InputError
-from mercer.files import read_items
 from mercer.items import length
+from mercer.items.files import read_items
 
 __all__ = ["UsageError", "app", "call"]
 

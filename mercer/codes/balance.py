@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
+from mercer.runtime import parallel
 
 __all__ = ["BALANCES", "Groups", "balanced"]
 

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer.params import Params
+from mercer.runtime.params import Params
 
 __all__ = ["Code"]
 

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
 from mercer.codes.balance import BALANCES, Groups, balanced
 from mercer.codes.base import Code
-from mercer.errors import InputError, NotFittedError
-from mercer.params import check_count
+from mercer.errors import InputError
+from mercer.runtime import parallel
+from mercer.runtime.params import check_count, stored
 
 __all__ = ["Product"]
 
@@ -20,6 +20,7 @@ BLOCK = 16_384  # vectors encoded in one task
 POINTS = 256  # vectors a centroid is learned from, at most
 
 
+@stored
 class Product(Code):
     """Groups of dimensions, each kept as the number of its nearest centroid.
 
@@ -60,6 +61,8 @@ class Product(Code):
     >>> bool(np.square(code.decode(code.encode(Z)) - Z).mean() < 0.5)
     True
     """
+
+    learned = ("rotation_", "centroids_")
 
     distance = "product"
 
@@ -157,7 +160,3 @@ class Product(Code):
         quantiser = faiss.ProductQuantizer(n_groups * size, n_groups, self.bits)
         faiss.copy_array_to_vector(self.centroids_.ravel(), quantiser.centroids)
         return quantiser
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "centroids_"):
-            raise NotFittedError("Product: not fitted yet. Call Product.fit(Z) first.")

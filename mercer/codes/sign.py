@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
 from mercer.codes.base import Code
-from mercer.errors import InputError, NotFittedError
-from mercer.params import check_count
+from mercer.errors import InputError
+from mercer.runtime import parallel
+from mercer.runtime.params import check_count, stored
 
 __all__ = ["Sign"]
 
@@ -18,6 +18,7 @@ DRAWS = (None, "gaussian", "orthogonal")
 BLOCK = 4096  # vectors encoded in one go
 
 
+@stored
 class Sign(Code):
     """The signs of projections, eight to a byte (Charikar's LSH for cosines).
 
@@ -50,6 +51,8 @@ class Sign(Code):
     array([[160],
            [ 96]], dtype=uint8)
     """
+
+    learned = ("n_bits_", "directions_")
 
     def __init__(
         self, hyperplanes: str | None = "orthogonal", n_bits: int | None = None, seed: int = 0
@@ -84,8 +87,7 @@ class Sign(Code):
 
     def query(self, Z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the projections themselves, shape (n, n_bits)."""
-        if not hasattr(self, "n_bits_"):
-            raise NotFittedError("Sign: not fitted yet. Call Sign.fit(Z) first.")
+        self._require_fitted()
         return Z if self.directions_ is None else Z @ self.directions_
 
     def encode(self, Z: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:

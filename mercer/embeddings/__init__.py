@@ -9,6 +9,7 @@ from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
 from mercer.embeddings.metric import LearnedDirections, LearnedMetric
+from mercer.embeddings.no_vectors import NoVectors
 from mercer.embeddings.pyramid import PyramidDirections
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "LearnedDirections",
     "LearnedMetric",
     "MaxMarginDirections",
+    "NoVectors",
     "PyramidDirections",
     "SquareRoot",
 ]

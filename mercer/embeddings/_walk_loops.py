@@ -12,10 +12,10 @@ import math
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
 from mercer.kernels._loops import FAST
 from mercer.kernels._pyramid_loops import SPREAD, scattered
-from mercer.machine import bits_of, float_of
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import bits_of, float_of
 
 __all__ = ["motion", "project"]
 

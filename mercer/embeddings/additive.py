@@ -12,13 +12,14 @@ from mercer import items, kernels
 from mercer.embeddings.feature_map import FeatureMap, Floats
 from mercer.embeddings.subspace import Matrix, Spectrum, basis, rotation
 from mercer.kernels import Chi2, Hellinger, Intersection, JensenShannon, Kernel
-from mercer.params import check_count, check_number
+from mercer.runtime.params import check_count, check_number, stored
 
 __all__ = ["AdditiveMap", "FeatureKPCA", "SquareRoot"]
 
 ADDITIVE = (Chi2, Intersection, JensenShannon)
 
 
+@stored
 class SquareRoot(FeatureMap):
     """√x of every feature: inner products are Hellinger's kernel.
 
@@ -36,6 +37,8 @@ class SquareRoot(FeatureMap):
     array([[0.5 , 0.87],
            [1.  , 0.  ]], dtype=float32)
     """
+
+    learned = ("n_features_",)
 
     _served = (Hellinger, *ADDITIVE)
 
@@ -67,6 +70,7 @@ RATIOS = np.linspace(0, 12, 481)  # log y/x: beyond, the smaller of both adds no
 INTERVALS = np.geomspace(0.05, 2, 400)
 
 
+@stored
 class AdditiveMap(FeatureMap):
     """Samples of the kernel's spectrum (Vedaldi and Zisserman): 2 n + 1 numbers a feature.
 
@@ -97,6 +101,8 @@ class AdditiveMap(FeatureMap):
     >>> Z.shape, round(float(Z[0] @ Z[1]), 2), round(psi.error_, 3)
     ((2, 10), 0.9, 0.013)
     """
+
+    learned = ("n_features_", "interval_", "error_")
 
     _served = ADDITIVE
 
@@ -158,6 +164,7 @@ def _js(a: Matrix, b: Matrix) -> Matrix:
 # ---- kernel PCA of each feature
 
 
+@stored
 class FeatureKPCA(FeatureMap):
     """Kernel PCA of every feature by itself, for kernels that are a sum over features.
 
@@ -192,6 +199,8 @@ class FeatureKPCA(FeatureMap):
     >>> Z.shape
     (100, 24)
     """
+
+    learned = ("n_features_", "landmarks_", "weights_")
 
     _served = (Hellinger, *ADDITIVE)
 

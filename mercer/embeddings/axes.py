@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Ids
 from mercer.embeddings.subspace import Spectrum, leading
+from mercer.runtime.arrays import Ids
 
 __all__ = ["enough", "principal"]
 

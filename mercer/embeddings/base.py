@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import NotFittedError
 from mercer.kernels import Kernel
-from mercer.params import Params
+from mercer.runtime.params import Params
 
 __all__ = ["Embedding"]
 
@@ -55,8 +54,3 @@ class Embedding(Params):
     def fit_transform(self, X: Any, y: Any = None) -> npt.NDArray[np.float32]:
         """Learn from items and return their vectors."""
         return self.fit(X, y).transform(X)
-
-    def _require_fitted(self, state: str) -> None:
-        if not hasattr(self, state):
-            name = type(self).__name__
-            raise NotFittedError(f"{name}: not fitted yet. Call {name}.fit(X) first.")

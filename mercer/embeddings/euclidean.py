@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items, kernels
-from mercer.arrays import Array
 from mercer.embeddings.additive import ADDITIVE, AdditiveMap, SquareRoot
 from mercer.embeddings.axes import principal
 from mercer.embeddings.base import Embedding
@@ -17,7 +16,8 @@ from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.stand_ins import Trial, raw_rows, stand_ins
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
-from mercer.params import check_count
+from mercer.runtime.arrays import Array
+from mercer.runtime.params import check_count, stored
 
 __all__ = ["Euclidean"]
 
@@ -32,6 +32,7 @@ ENOUGH = 0.97  # of the nearest items of a sample: no better map is looked for
 EVEN = 1e-3  # self-similarities that differ by less, relatively, count as equal
 
 
+@stored
 class Euclidean(Embedding):
     """Vectors for searchers by distance: the nearest are those of the largest kernel values.
 
@@ -81,6 +82,8 @@ class Euclidean(Embedding):
     >>> Euclidean("chi2", "kpca", n_components=16).fit_transform(X).shape
     (100, 16)
     """
+
+    learned = ("map_", "mean_", "axes_", "top_")
 
     map_: Embedding
     mean_: Floats | None
@@ -208,7 +211,7 @@ class Euclidean(Embedding):
         X : items
             Raw or prepared.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads; see `mercer.runtime.parallel.count`.
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
         """
@@ -230,7 +233,7 @@ class Euclidean(Embedding):
         return _mapped_kernel(kernel).diag(_rows_for(self.map_, kernel, P), dtype=np.float64)
 
     def _mapped(self, X: Any, n_jobs: int | None, show: bool | None) -> tuple[Prepared, Floats]:
-        self._require_fitted("map_")
+        self._require_fitted()
         kernel = kernels.get(self.kernel)
         P = kernel.prepare(X, where="Euclidean.transform")
         if isinstance(self.map_, KernelPCA):

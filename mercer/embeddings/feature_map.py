@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels, parallel
+from mercer import items, kernels
 from mercer.embeddings.base import Embedding
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
+from mercer.runtime import parallel
 
 __all__ = ["FeatureMap"]
 
@@ -73,11 +74,11 @@ class FeatureMap(Embedding):
         X : items
             Raw or prepared.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads; see `mercer.runtime.parallel.count`.
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
         """
-        self._require_fitted("n_features_")
+        self._require_fitted()
         rows = self._prepare(X, "transform").parts[0]
         name = type(self).__name__
         if rows.shape[1] != self.n_features_:

@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels, parallel
+from mercer import items, kernels
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.landmark_map import BLOCK, LandmarkMap
 from mercer.embeddings.subspace import Matrix
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
-from mercer.params import check_count, check_number
+from mercer.runtime import parallel
+from mercer.runtime.params import check_count, check_number, stored
 
 __all__ = ["FourierDirections"]
 
@@ -21,6 +22,7 @@ TERMS = 1000  # of the sum of `agreement`: what is left out is below 1 / 4000
 FLAT = 1e-10  # a variance of unit vectors below it is mostly rounding
 
 
+@stored
 class FourierDirections(LandmarkMap):
     """Random waves cos(ω·z + b) + t through vectors z; their signs are binary Fourier codes.
 
@@ -74,6 +76,8 @@ class FourierDirections(LandmarkMap):
     0
     """
 
+    learned = (*LandmarkMap.learned, "scale_", "shifts_")
+
     _precision = np.float64  # weights of small components are large, and waves know no scale
     shifts_: npt.NDArray[np.float64]
 
@@ -120,7 +124,6 @@ class FourierDirections(LandmarkMap):
         """
         X = X if isinstance(X, Prepared) else items.rows_of(X, "FourierDirections.fit")
         rng = np.random.default_rng([self.seed, 1])  # not the numbers that choose landmarks
-        vars(self).pop("landmarks_", None)
         rows = X.parts[0] if isinstance(X, Prepared) else X
         kernel = kernels.get(self.kernel)
         if isinstance(kernel, (kernels.RBF, kernels.Laplacian)) and not items.is_sparse(rows):
@@ -144,7 +147,7 @@ class FourierDirections(LandmarkMap):
         else:
             self.weights_ = gamma * rng.standard_cauchy(size=shape)
         self.offsets_ = np.zeros(self.n_bits)
-        self.n_landmarks_ = 0
+        self.landmarks_, self.n_landmarks_ = None, 0  # type: ignore[assignment]
 
     def _fit_landmarks(self, X: Any, rng: np.random.Generator) -> None:
         """Draw waves through kernel PCA vectors, and fold both linear maps into one.
@@ -170,11 +173,11 @@ class FourierDirections(LandmarkMap):
         X : items
             Raw or prepared.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads; see `mercer.runtime.parallel.count`.
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
         """
-        self._require_fitted("weights_")
+        self._require_fitted()
         if self.n_landmarks_ > 0:
             return super().transform(X, n_jobs=n_jobs, show_progress=show_progress)
         rows = self._own_vectors(X)
@@ -223,7 +226,7 @@ class FourierDirections(LandmarkMap):
         >>> waves.agreement([0.1, 1.0]).round(2)
         array([0.62, 1.  ])
         """
-        self._require_fitted("weights_")
+        self._require_fitted()
         k = np.asarray(similarities, np.float64)[..., None]
         m = np.arange(1, TERMS + 1)
         power = m if isinstance(kernels.get(self.kernel), kernels.Laplacian) else m**2

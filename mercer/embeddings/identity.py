@@ -11,10 +11,12 @@ from mercer import items, kernels
 from mercer.embeddings.base import Embedding
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
+from mercer.runtime.params import stored
 
 __all__ = ["Identity"]
 
 
+@stored
 class Identity(Embedding):
     """Dense vectors as they are, for kernels that are their inner product or their angle.
 
@@ -32,6 +34,8 @@ class Identity(Embedding):
     array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
+
+    learned = ("n_features_",)
 
     def __init__(self, kernel: str | Kernel = "cosine", unit: bool = False) -> None:
         self.kernel = kernel
@@ -62,7 +66,7 @@ class Identity(Embedding):
         self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
     ) -> npt.NDArray[np.float32]:
         """Return the vectors as float32, sparse ones as dense."""
-        self._require_fitted("n_features_")
+        self._require_fitted()
         P: Prepared = kernels.get(self.kernel).prepare(X, where="Identity.transform")
         rows = P.parts[0]
         if rows.shape[1] != self.n_features_:

@@ -12,7 +12,7 @@ from mercer.embeddings.subspace import Matrix, Spectrum, centred
 from mercer.embeddings.theory import SAMPLE, sampled_floors
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
-from mercer.params import check_count, check_number
+from mercer.runtime.params import check_count, check_number, stored
 
 __all__ = ["KLSHDirections"]
 
@@ -20,6 +20,7 @@ CENTERS = ("both", "landmarks", "none")
 THRESHOLD = 1e-10  # of the largest eigenvalue: smaller ones are rounding
 
 
+@stored
 class KLSHDirections(LandmarkMap):
     """Projections of items on random directions; their signs are the bits of Kernelized LSH.
 
@@ -68,6 +69,8 @@ class KLSHDirections(LandmarkMap):
     >>> KLSHDirections("chi2", n_bits=16, n_landmarks=60, subset=10).fit_transform(X).shape
     (100, 16)
     """
+
+    learned = (*LandmarkMap.learned, "rank_", "spectrum_", "floors_")
 
     def __init__(
         self,

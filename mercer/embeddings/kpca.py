@@ -15,7 +15,7 @@ from mercer.embeddings.theory import SAMPLE, sampled_floors
 from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import unit
-from mercer.params import check_count
+from mercer.runtime.params import check_count, stored
 
 __all__ = ["KernelPCA"]
 
@@ -26,6 +26,7 @@ LONGEST = 4096  # reach with which float32 moves a vector by a thousandth of its
 LARGEST = 2.0**120  # self-similarity whose inner products float32 can still hold
 
 
+@stored
 class KernelPCA(LandmarkMap):
     """The orthogonal projection of items, in the kernel's space, on the span of landmarks.
 
@@ -92,6 +93,18 @@ class KernelPCA(LandmarkMap):
     >>> Z.shape, Z.dtype
     ((100, 4), dtype('float32'))
     """
+
+    learned = (
+        *LandmarkMap.learned,
+        "n_components_",
+        "spectrum_",
+        "energies_",
+        "floors_",
+        "mean_",
+        "departure_",
+        "reach_",
+        "rounding_",
+    )
 
     def __init__(
         self,
@@ -303,4 +316,4 @@ class KernelPCA(LandmarkMap):
             )
 
 
-_ELSEWHERE = "Use mercer.evaluate.ground_truth, which needs none."
+_ELSEWHERE = "Use mercer.brute, which is exact for any kernel."

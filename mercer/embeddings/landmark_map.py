@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels, parallel
-from mercer.arrays import Ids
+from mercer import items, kernels
 from mercer.embeddings.base import Embedding
 from mercer.embeddings.subspace import Matrix
 from mercer.kernels import Kernel, Prepared
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Ids
 
 __all__ = ["LandmarkMap"]
 
@@ -32,6 +33,8 @@ class LandmarkMap(Embedding):
     offsets_ : ndarray of float64, shape (d,)
         What is subtracted.
     """
+
+    learned: ClassVar[tuple[str, ...]] = ("landmarks_", "weights_", "offsets_", "n_landmarks_")
 
     kernel: str | Kernel
     landmarks_: Prepared
@@ -57,11 +60,11 @@ class LandmarkMap(Embedding):
         X : items
             Raw or prepared.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads; see `mercer.runtime.parallel.count`.
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
         """
-        self._require_fitted("weights_")
+        self._require_fitted()
         kernel, where = self.compared, f"{type(self).__name__}.transform"
         P = kernel.prepare(X, where=where)
         kernel._require_alike(P, self.landmarks_, ("the items", "the landmarks"))

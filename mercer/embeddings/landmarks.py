@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Ids
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
+from mercer.runtime.arrays import Ids
 
 __all__ = ["WAYS", "choose"]
 

@@ -8,17 +8,18 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import items, kernels
-from mercer.arrays import Ids
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.embeddings.subspace import Matrix
 from mercer.kernels import Kernel, Prepared
-from mercer.params import check_count, check_number
+from mercer.runtime.arrays import Ids
+from mercer.runtime.params import check_count, check_number, stored
 
 __all__ = ["MaxMarginDirections"]
 
 MOST_STEPS = 100_000  # of one SVM; far more than 32 items need, unless C is huge and nothing splits
 
 
+@stored
 class MaxMarginDirections(LandmarkMap):
     """Distances of items from random hyperplanes of wide margin; their signs are bits.
 

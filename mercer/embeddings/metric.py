@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels, parallel
+from mercer import items, kernels
 from mercer.embeddings.base import Embedding
 from mercer.embeddings.pyramid import PyramidDirections
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared, Pyramid
 from mercer.kernels.learned import unwrapped
-from mercer.params import check_count
+from mercer.runtime import parallel
+from mercer.runtime.params import check_count, stored
 
 __all__ = ["LearnedDirections", "LearnedMetric"]
 
@@ -43,6 +44,7 @@ class _OfLearned(Embedding):
         return P
 
 
+@stored
 class LearnedMetric(_OfLearned):
     """x → Gx: vectors whose inner products and distances are those of a learned metric A = GᵀG.
 
@@ -72,6 +74,8 @@ class LearnedMetric(_OfLearned):
     array([[2., 2.]], dtype=float32)
     """
 
+    learned = ("offsets_", "height_")
+
     offsets_: npt.NDArray[np.float32]
 
     def __init__(self, kernel: Kernel) -> None:
@@ -99,13 +103,14 @@ class LearnedMetric(_OfLearned):
         self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
     ) -> npt.NDArray[np.float32]:
         """Return the vector of every item, shape (len(X), n_features), or one more."""
-        self._require_fitted("offsets_")
+        self._require_fitted()
         mapped = self._prepared(X, "transform").parts[0] - self.offsets_
         if not isinstance(self.kernel, kernels.Radial):
             return np.asarray(mapped)
         return np.pad(mapped, ((0, 0), (0, 1)), constant_values=self.height_)
 
 
+@stored
 class LearnedDirections(_OfLearned):
     """Projections rᵀGφ(x) on random directions, for a metric learned in the span of basis items.
 
@@ -145,6 +150,8 @@ class LearnedDirections(_OfLearned):
     (60, 16)
     """
 
+    learned = ("directions_", "weights_", "n_landmarks_")
+
     directions_: npt.NDArray[np.float32]
     weights_: Matrix
 
@@ -181,7 +188,7 @@ class LearnedDirections(_OfLearned):
     @property
     def gamma_(self) -> Matrix:
         """γ of every direction, shape (c, n_bits)."""
-        self._require_fitted("weights_")
+        self._require_fitted()
         return np.asarray(self._inner.weights @ self.weights_)
 
     def transform(
@@ -194,11 +201,11 @@ class LearnedDirections(_OfLearned):
         X : items
             Raw or prepared. Prepared ones cost no kernel value.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads; see `mercer.runtime.parallel.count`.
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
         """
-        self._require_fitted("weights_")
+        self._require_fitted()
         P = self._prepared(X, "transform")
         out = np.empty((len(P), self.n_bits), np.float32)
         weights = self.weights_.astype(np.float32)

@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels, parallel
+from mercer import items, kernels
 from mercer.embeddings._walk_loops import project
 from mercer.embeddings.base import Embedding
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.pyramids import Pyramid, as_rows
-from mercer.params import check_count
+from mercer.runtime import parallel
+from mercer.runtime.params import check_count, stored
 
 __all__ = ["PyramidDirections"]
 
@@ -21,6 +22,7 @@ BLOCK = 64  # sets projected by one task
 MODES = ("walk", "paper")
 
 
+@stored
 class PyramidDirections(Embedding):
     """Projections of sets on random directions; their signs are the bits of pyramid match hashing.
 
@@ -62,6 +64,8 @@ class PyramidDirections(Embedding):
     >>> PyramidDirections(pyramid, n_bits=16).fit_transform(sets).shape
     (50, 16)
     """
+
+    learned = ("n_features_",)
 
     def __init__(
         self, kernel: str | Kernel, n_bits: int = 256, *, mode: str = "walk", seed: int = 0
@@ -132,11 +136,11 @@ class PyramidDirections(Embedding):
         X : items
             Raw or prepared.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads; see `mercer.runtime.parallel.count`.
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
         """
-        self._require_fitted("n_features_")
+        self._require_fitted()
         P = self._histograms(X)
         out = np.empty((len(P), self.n_bits), np.float32)
         pyramid, seed = self._pyramid, np.uint64(int(self.seed) % 2**64)

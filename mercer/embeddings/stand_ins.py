@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Array, Ids
 from mercer.embeddings.additive import SquareRoot
 from mercer.embeddings.base import Embedding
 from mercer.embeddings.identity import Identity
 from mercer.kernels import Cosine, Hellinger, Kernel, Linear, Prepared
+from mercer.runtime.arrays import Array, Ids
 
 __all__ = ["Trial", "raw_rows", "stand_ins"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mercer.params import check_count, check_number
+from mercer.runtime.params import check_count, check_number
 
 __all__ = ["EPSILONS", "LowRankBound", "low_rank_bound", "sampled_floors", "similarity_floor"]
 

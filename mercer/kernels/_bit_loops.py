@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
 from mercer.kernels._loops import AHEAD, FAST
-from mercer.machine import borrow, popcount, prefetch
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import borrow, popcount, prefetch
 
 __all__ = ["count", "gather", "tile"]
 

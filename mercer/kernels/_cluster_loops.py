@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
 from mercer.kernels._loops import FAST
-from mercer.machine import borrow
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import borrow
 
 __all__ = ["descend", "nearest"]
 

@@ -19,8 +19,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from mercer.jit import cached_njit
-from mercer.machine import bits_of, borrow, float_of, frozen, prefetch
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import bits_of, borrow, float_of, frozen, prefetch
 
 FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
 EXACT_TERMS = FAST | {"fastmath": {"nnan", "ninf", "nsz", "arcp", "contract"}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
+from mercer.runtime.jit import cached_njit
 
 __all__ = ["neighbours"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
 from mercer.kernels._loops import FAST
+from mercer.runtime.jit import cached_njit
 
 __all__ = ["LEVEL_BITS", "SPREAD", "count", "gather", "grid", "own", "scattered", "tile"]
 

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from mercer.jit import cached_njit
 from mercer.kernels._loops import FAST
-from mercer.machine import borrow
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import borrow
 
 __all__ = ["add_sums", "keep_best", "to_matches"]
 

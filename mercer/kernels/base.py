@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Array, DType, Ids
 from mercer.errors import KernelError
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import Similarity, require_range, unit
-from mercer.params import check_number, plain
+from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.params import check_number, plain
 
 __all__ = ["Exp", "Kernel", "Normalized", "Product", "Radial", "Scaled", "Sum"]
 

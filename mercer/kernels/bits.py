@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Array, DType, Ids
 from mercer.kernels import _bit_loops
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
-from mercer.params import check_number
+from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.params import check_number
 
 __all__ = ["Tanimoto", "Tversky"]
 

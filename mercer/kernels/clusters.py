@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
-from mercer.arrays import Array, Ids
 from mercer.kernels import _cluster_loops as _loops
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Array, Ids
 
 __all__ = ["Tree", "grow", "k_means", "nearest"]
 

@@ -10,14 +10,19 @@ import numpy.typing as npt
 from numba import njit, types
 
 from mercer import items
-from mercer.arrays import Array, DType, Ids
 from mercer.errors import InputError, KernelError
 from mercer.kernels._loops import FAST, WITH_INFINITY, Loops, user_loops
 from mercer.kernels._single import SinglePrecision
 from mercer.kernels.base import Kernel
-from mercer.kernels.functions import check_symmetry, require_two_arguments
+from mercer.kernels.functions import (
+    check_symmetry,
+    function_state,
+    reduced,
+    require_two_arguments,
+)
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
+from mercer.runtime.arrays import Array, DType, Ids
 
 __all__ = ["CompiledKernel", "kernel"]
 
@@ -71,6 +76,12 @@ class CompiledKernel(Kernel):
 
     def __repr__(self) -> str:
         return self.label
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced(self) or super().__reduce_ex__(protocol)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return function_state(self, super().__getstate__())
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Return the declared error, or that of a sum over the features."""

@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Array, DType, Ids
 from mercer.errors import InputError
+from mercer.items.ragged import Ragged
 from mercer.kernels import _set_loops
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.sets import SetKernel, best_means, run_maxima
 from mercer.kernels.similarity import unit
-from mercer.params import check_number
-from mercer.ragged import Ragged
+from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.params import check_number
 
 __all__ = ["Corr"]
 

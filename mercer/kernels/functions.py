@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -12,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
-from mercer.arrays import Array, DType, Ids
 from mercer.errors import InputError, KernelError
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
-from mercer.params import check_number, plain
+from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.params import check_number, plain
 
 __all__ = [
     "DistanceKernel",
@@ -53,6 +55,9 @@ class _Called(Kernel):
     def label(self) -> str:
         """The function's name."""
         return _name(self.function)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return function_state(self, super().__getstate__())
 
     def _prepare(self, X: Any) -> tuple[Any, ...]:
         if not self._tried:
@@ -326,6 +331,37 @@ def from_distance(
     array([[1.   , 0.368]], dtype=float32)
     """
     return DistanceKernel(function, gamma, psd)
+
+
+def function_state(kernel: Kernel, state: dict[str, Any]) -> dict[str, Any]:
+    """Return what is pickled of a kernel that calls a function, or say why it cannot be sent."""
+    function = state["function"]
+    name = getattr(function, "__qualname__", "")
+    if "<lambda>" in name or "<locals>" in name:
+        raise KernelError(
+            f"cannot send kernel {kernel!r} to another process: its function {name!r} has no name "
+            "that it could be found by there. Define it with def at the top of a module."
+        )
+    return state
+
+
+def reduced(kernel: Kernel) -> tuple[Any, ...] | None:
+    """Return how a kernel is found where it took the place of its function, as decorators do."""
+    function: Any = vars(kernel)["function"]
+    home = sys.modules.get(getattr(function, "__module__", ""))
+    found: Any = home
+    for step in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, step, None)
+    if found is not kernel or home is None:
+        return None
+    return _imported, (function.__module__, function.__qualname__)
+
+
+def _imported(module: str, name: str) -> Any:
+    found: Any = importlib.import_module(module)
+    for step in name.split("."):
+        found = getattr(found, step)
+    return found
 
 
 def check_symmetry(label: str, values: Array) -> None:

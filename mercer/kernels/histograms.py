@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
-from mercer.arrays import Array, DType
 from mercer.kernels import _loops
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import require_range
 from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum
+from mercer.runtime.arrays import Array, DType
 
 __all__ = ["Chi2", "ExpChi2", "Hellinger", "Intersection", "JensenShannon", "MinMax"]
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, parallel
-from mercer.arrays import Array, DType, Ids
+from mercer import items
 from mercer.errors import InputError, KernelError
 from mercer.kernels import _loops
 from mercer.kernels.base import Kernel, Normalized, Radial
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
 from mercer.kernels.sums import DotProduct
-from mercer.params import is_same
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.params import is_same
 
 __all__ = ["Learned", "Mahalanobis", "unwrapped"]
 

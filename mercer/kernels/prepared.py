@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer import items
-from mercer.arrays import Ids
+from mercer.runtime.arrays import Ids
 
 __all__ = ["Prepared"]
 

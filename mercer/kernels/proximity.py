@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Array, Ids
 from mercer.errors import InputError
+from mercer.items.ragged import Ragged
 from mercer.kernels import _proximity_loops as _loops
 from mercer.kernels.pyramids import Pyramid
 from mercer.kernels.words import check_words, learned_words, positions_of, words_of
-from mercer.params import check_count
-from mercer.ragged import Ragged
+from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.params import check_count
 
 __all__ = ["ProximityDistribution"]
 

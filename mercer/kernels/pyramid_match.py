@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from mercer import items
 from mercer.errors import InputError
+from mercer.items.ragged import Ragged
 from mercer.kernels import _pyramid_loops as _loops
 from mercer.kernels.pyramids import SAMPLE, Pyramid, histograms, level_weights, shares
-from mercer.params import check_count, check_number
-from mercer.ragged import Ragged
+from mercer.runtime.params import check_count, check_number
 
 __all__ = ["PyramidMatch"]
 

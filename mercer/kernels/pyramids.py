@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
-from mercer.arrays import Array, DType, Ids
 from mercer.errors import InputError
+from mercer.items.ragged import Ragged
 from mercer.kernels import _pyramid_loops as _loops
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
-from mercer.ragged import Ragged
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Array, DType, Ids
 
 __all__ = [
     "SAMPLE",

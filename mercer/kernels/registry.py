@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from typing import Any
+from typing import Any, TypeVar
 
 from mercer.errors import InputError, KernelError
 from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
@@ -19,7 +19,7 @@ from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels.vocabulary import VocabularyPyramid
-from mercer.params import plain
+from mercer.runtime.params import Params, plain, stored
 
 __all__ = ["NAMES", "from_spec", "get", "names", "register", "to_spec", "unregister"]
 
@@ -66,6 +66,7 @@ _COMPOSED: dict[str, type[Kernel]] = {
     "learned": Learned,
 }
 _registered: dict[str, Kernel] = {}
+Named = TypeVar("Named", bound=Kernel | type[Params])
 
 
 def get(kernel: str | Kernel) -> Kernel:
@@ -127,18 +128,18 @@ def names() -> list[str]:
     return sorted([*NAMES, *_registered])
 
 
-def register(name: str, kernel: Kernel) -> Kernel:
-    """Give a kernel of your own a name, so that it can be found and stored by that name.
+def register(name: str, kernel: Named) -> Named:
+    """Give a kernel or a part of your own a name, so that it can be found and stored by that name.
 
-    Code is not data: an index stores the name only. Register the same kernel before saving and
-    before loading.
+    Code is not data: an index stores the name only. Register the same before saving and before
+    loading.
 
     Parameters
     ----------
     name : str
-        A new name; registering it again replaces the kernel.
-    kernel : Kernel
-        The kernel that has this name from now on.
+        A new name; registering it again replaces what had it.
+    kernel : Kernel, or a class of embeddings, codes or searchers
+        What has this name from now on. Of a class, the parameters and what it learned are stored.
 
     Examples
     --------
@@ -156,6 +157,9 @@ def register(name: str, kernel: Kernel) -> Kernel:
         raise InputError(f"register: the name is {name!r}. Pass a word such as 'my_kernel'.")
     if name.lower() in {*NAMES, *ALIASES, *_COMPOSED}:
         raise InputError(f"register: {name!r} is the name of a built-in kernel. Choose another.")
+    if isinstance(kernel, type) and issubclass(kernel, Params) and not issubclass(kernel, Kernel):
+        stored(kernel, name)
+        return kernel
     if not isinstance(kernel, Kernel):
         raise InputError(
             f"register: got {kernel!r}, not a kernel. Decorate the function with @mercer.kernel "

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
-from mercer.arrays import Array, DType, Ids
 from mercer.errors import InputError
+from mercer.items.ragged import Ragged
 from mercer.kernels import _set_loops
 from mercer.kernels._loops import all_finite
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
 from mercer.kernels.vectors import RBF, Cosine
-from mercer.ragged import Ragged
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Array, DType, Ids
 
 __all__ = ["MaxSim", "SetKernel", "SumMatch", "best_means", "run_maxima"]
 

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, parallel
-from mercer.arrays import Array, DType, Ids
+from mercer import items
 from mercer.errors import InputError, KernelError
 from mercer.kernels._loops import all_finite
 from mercer.kernels.prepared import Prepared
-from mercer.params import Params
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.params import Params
 
 __all__ = ["Similarity", "require_range", "unit"]
 
@@ -103,7 +104,7 @@ class Similarity(Params):
         dtype : float32 or float64
             The precision of the loop and of the result.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads; see `mercer.runtime.parallel.count`.
 
         Examples
         --------
@@ -167,7 +168,7 @@ class Similarity(Params):
         dtype : float32 or float64
             The precision of the loop and of the result.
         n_jobs : int, optional
-            How many threads; see `mercer.parallel.count`.
+            How many threads; see `mercer.runtime.parallel.count`.
 
         Examples
         --------

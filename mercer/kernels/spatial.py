@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import InputError
+from mercer.items.ragged import Ragged
 from mercer.kernels.pyramids import Pyramid, histograms, level_weights
 from mercer.kernels.words import check_words, learned_words, positions_of, words_of
-from mercer.params import check_count
-from mercer.ragged import Ragged
+from mercer.runtime.params import check_count
 
 __all__ = ["SpatialPyramid"]
 

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
-from mercer.arrays import Array, DType, Ids
 from mercer.kernels import _loops
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
 from mercer.kernels.sums import FEW_ROWS, DotProduct, ExpDistance, as_type
-from mercer.params import check_count, check_number
+from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.params import check_count, check_number
 
 __all__ = ["RBF", "Cosine", "Laplacian", "Linear", "Polynomial"]
 

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
-from mercer.arrays import Array, Ids
 from mercer.errors import InputError
+from mercer.items.ragged import Ragged
 from mercer.kernels import _cluster_loops
 from mercer.kernels.clusters import Tree, grow
 from mercer.kernels.pyramids import SAMPLE, Pyramid, histograms, shares
-from mercer.params import check_count
-from mercer.ragged import Ragged
+from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.params import check_count
 
 __all__ = ["VocabularyPyramid"]
 

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
-from mercer.arrays import Array, Ids
 from mercer.errors import InputError
+from mercer.items.ragged import Ragged
 from mercer.kernels.clusters import k_means, nearest
-from mercer.params import check_count
-from mercer.ragged import Ragged
+from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.params import check_count
 
 __all__ = ["check_words", "learned_words", "positions_of", "words_of"]
 

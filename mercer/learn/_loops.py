@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
+from mercer.runtime.jit import cached_njit
 
 __all__ = ["FLAT", "project_pairs", "project_triples", "squared_distances"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Array, Ids
 from mercer.errors import InputError
-from mercer.params import check_count, check_number
+from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.params import check_count, check_number
 
 __all__ = ["Constraints", "from_labels", "from_nearness", "from_pairs", "from_triples"]
 

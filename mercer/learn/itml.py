@@ -14,7 +14,7 @@ from mercer.kernels import Kernel, Learned, Mahalanobis
 from mercer.learn.constraints import Constraints, from_labels
 from mercer.learn.projections import Outcome, Problem
 from mercer.learn.spaces import BasisSpace, Space, VectorSpace
-from mercer.params import Params, check_count, check_number
+from mercer.runtime.params import Params, check_count, check_number
 
 __all__ = ["ITML"]
 

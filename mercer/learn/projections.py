@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel, progress
-from mercer.arrays import Ids
 from mercer.learn import _loops
 from mercer.learn.constraints import Constraints
+from mercer.runtime import parallel, progress
+from mercer.runtime.arrays import Ids
 
 __all__ = ["Outcome", "Problem"]
 

@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, parallel
-from mercer.arrays import Ids
+from mercer import items
 from mercer.embeddings.subspace import Spectrum, basis, departure
 from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel, Prepared
 from mercer.learn._loops import squared_distances
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Ids
 
 __all__ = ["BasisSpace", "Space", "VectorSpace"]
 

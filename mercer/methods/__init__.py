@@ -1,12 +1,14 @@
 """The methods: each one joins an embedding and a searcher into an index."""
 
-from mercer.methods.certified import exact
+from mercer.methods.certified import brute, exact
 from mercer.methods.fast import graph, inverted, kpca_pq
 from mercer.methods.hashing import fourier, klsh, kpca_lsh, lsh, rmmh
 from mercer.methods.metric import learned
+from mercer.methods.relearning import relearn
 from mercer.methods.sets import pyramid
 
 __all__ = [
+    "brute",
     "exact",
     "fourier",
     "graph",
@@ -17,5 +19,6 @@ __all__ = [
     "learned",
     "lsh",
     "pyramid",
+    "relearn",
     "rmmh",
 ]

@@ -1,13 +1,13 @@
-"""Exact search with a certificate."""
+"""Exact search: with a certificate, or by comparing everything."""
 
 from __future__ import annotations
 
-from mercer.embeddings import KernelPCA
+from mercer.embeddings import KernelPCA, NoVectors
 from mercer.index import Index
 from mercer.kernels import Kernel
-from mercer.search import BoundScan
+from mercer.search import BoundScan, Everything
 
-__all__ = ["exact"]
+__all__ = ["brute", "exact"]
 
 
 def exact(
@@ -52,3 +52,27 @@ def exact(
         kernel, n_components, n_landmarks=n_landmarks, landmarks=landmarks, residual=True, seed=seed
     )
     return Index(kernel, embedding, BoundScan())
+
+
+def brute(kernel: str | Kernel) -> Index:
+    """Return an index that compares every query with every item.
+
+    Every answer is exact, for any kernel, positive semi-definite or not, and nothing is learned.
+    What others find, and how fast, is measured against it.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> X = [[0.5, 0.5], [1.0, 0.0], [0.2, 0.8]]
+    >>> index = mercer.brute("chi2").fit(X).add(X, ids=["a", "b", "c"])
+    >>> index.search([[0.4, 0.6]], k=2).ids
+    array([['a', 'c']], dtype=object)
+    >>> index.within([[0.4, 0.6]], score=0.9)[0].ids
+    array([['a', 'c']], dtype=object)
+    """
+    return Index(kernel, NoVectors(kernel), Everything())

@@ -1,10 +1,23 @@
-"""Searchers: vectors to candidates, and the true kernel that ranks them."""
+"""Searchers: vectors to candidates."""
 
-from mercer.search.base import Candidates, Searcher
+from mercer.search.base import Allowed, BoundedSearcher, Candidates, Rows, Searcher
 from mercer.search.bounds import BoundScan
+from mercer.search.everything import Everything
 from mercer.search.graph import Graph
 from mercer.search.inverted import Inverted
 from mercer.search.lists import SortedLists
 from mercer.search.scan import Scan
 
-__all__ = ["BoundScan", "Candidates", "Graph", "Inverted", "Scan", "Searcher", "SortedLists"]
+__all__ = [
+    "Allowed",
+    "BoundScan",
+    "BoundedSearcher",
+    "Candidates",
+    "Everything",
+    "Graph",
+    "Inverted",
+    "Rows",
+    "Scan",
+    "Searcher",
+    "SortedLists",
+]

@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
-from mercer.jit import cached_njit
+from mercer.runtime.jit import cached_njit
 
 __all__ = ["AVAILABLE", "LANES", "QUERIES", "tile"]
 

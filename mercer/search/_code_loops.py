@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
-from mercer.machine import prefetch
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import prefetch
 
 __all__ = ["asymmetric_scores", "fill_table"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mercer.jit import cached_njit
-from mercer.machine import borrow
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import borrow
 
 __all__ = ["choose_lists"]
 

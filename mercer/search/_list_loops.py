@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
-from mercer.machine import bits_of, borrow, float_of, prefetch
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import bits_of, borrow, float_of, prefetch
 from mercer.search._code_loops import fill_table
 from mercer.search._list_sorting import (
     KEY_BITS,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
+from mercer.runtime.jit import cached_njit
 
 __all__ = ["KEY_BITS", "ROW", "SHIFT", "bit_of", "directory_shift", "keep_largest", "sort_list"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.jit import cached_njit
-from mercer.machine import borrow, prefetch, reaching, trailing_zeros
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.machine import borrow, prefetch, reaching, trailing_zeros
 
 __all__ = ["drop_known", "keep_reaching", "products", "sort_lists"]
 

@@ -1,18 +1,35 @@
-"""What every searcher does: hold vectors, and name the rows worth comparing."""
+"""What every searcher does: build rows over vectors, and name those worth comparing.
+
+A searcher is a recipe: parameters, and what `fit` learned. What it builds over vectors is a value
+of its own, its rows, which never change. All rows of one recipe give comparable candidates, so
+that they can stand in different segments, files or processes.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Self
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Ids
-from mercer.params import Params
+from mercer.runtime.arrays import Ids
+from mercer.runtime.params import Params
 
-__all__ = ["Candidates", "Codes", "Floats", "Mask", "Searcher"]
+__all__ = [
+    "Allowed",
+    "BoundedSearcher",
+    "Candidates",
+    "Codes",
+    "Floats",
+    "Mask",
+    "Rows",
+    "Searcher",
+    "only_allowed",
+]
 
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
@@ -28,8 +45,8 @@ class Candidates:
     rows : ndarray of int64, shape (n_queries, n)
         Row numbers; -1 where there are fewer.
     values : ndarray of float32, shape (n_queries, n)
-        How promising each is, decreasing, comparable between searchers of one embedding; minus
-        infinity beside -1. Where the searcher is `bounded`: values the kernel does not exceed.
+        How promising each is, decreasing, comparable between all rows of one searcher; minus
+        infinity beside -1. Of a `BoundedSearcher`: values the kernel does not exceed.
     given_up : ndarray of bool, shape (n_queries,), optional
         Queries with so many promising rows that none is named.
     """
@@ -39,46 +56,179 @@ class Candidates:
     given_up: Mask | None = None
 
 
-class Searcher(Params):
-    """Frozen vectors that can be searched; `build` fills it once.
+class Allowed:
+    """Which of some rows may be named; counted and listed once, whatever number of queries.
 
-    Attributes
+    Parameters
     ----------
-    bounded : bool
-        Whether the values of its candidates are upper bounds of the kernel.
-    learns : bool
-        Whether `fit` learns something that all searchers of an index share.
-    knob : str or None
-        The parameter that says how hard to look, where there is one. `candidates` then takes
-        another value for it as `effort`.
+    mask : ndarray of bool, shape (n,)
+        A flag for each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.search import Allowed
+    >>> allowed = Allowed(np.array([True, False, True]))
+    >>> len(allowed), allowed.rows
+    (2, array([0, 2]))
     """
 
-    bounded: bool = False
-    learns: bool = False
-    knob: str | None = None
+    def __init__(self, mask: Mask) -> None:
+        self.mask = mask
+        self.rows: Ids = np.flatnonzero(mask)
 
-    def fit(self, Z: Floats) -> Self:
-        """Learn from vectors of a sample, where there is something to learn; return self."""
-        return self
+    def __len__(self) -> int:
+        return len(self.rows)
 
-    @abstractmethod
-    def build(self, Z: Floats) -> Self:
-        """Take the vectors of all rows, shape (n, d), and return self."""
+
+def only_allowed(found: Candidates, allowed: Allowed, n: int) -> Candidates:
+    """Return the first n candidates that are allowed."""
+    good = (found.rows >= 0) & allowed.mask[found.rows]
+    order = np.argsort(~good, axis=1, kind="stable")[:, :n]
+    rows = np.where(good, found.rows, -1)
+    values = np.where(good, found.values, -np.inf).astype(np.float32)
+    return Candidates(np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1))
+
+
+class Rows(ABC):
+    """What a searcher built over vectors. Subclasses are frozen dataclasses.
+
+    Their fields are arrays, numbers or None, exactly what is stored. What follows from them and
+    takes time, or cannot be stored, is kept by `derived`: it is neither stored nor pickled.
+    """
 
     @abstractmethod
     def __len__(self) -> int:
         """Return the number of rows."""
 
+    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes, once for these rows."""
+        kept: dict[str, Any] = self.__dict__.get("_derived") or {}
+        if name not in kept:
+            with _MAKING:  # two threads would make it twice, and hold both
+                kept = self.__dict__.setdefault("_derived", {})
+                if name not in kept:
+                    kept[name] = make()
+        return kept[name]
+
+    def kept(self) -> dict[str, Any]:
+        """Return the fields by name: what is stored."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.kept()
+
+
+_MAKING = threading.RLock()
+
+
+class Searcher(Params):
+    """A way to find promising rows: parameters, and what `fit` learned of vectors.
+
+    Attributes
+    ----------
+    rows : type of Rows
+        What `build` returns; stored rows are read back as this.
+    takes_effort : bool
+        Whether `candidates` can look harder or less hard.
+    """
+
+    rows: ClassVar[type[Rows]]
+    takes_effort: ClassVar[bool] = False
+
+    @property
+    def effort(self) -> int | None:
+        """How hard candidates are looked for by its parameters; None for its own choice."""
+        return None
+
+    def wanted(self, n: int) -> int:
+        """Return how many of the vectors of n items `fit` wants to see."""
+        return min(n, 10_000) if self.learned else 0
+
+    def fit(self, Z: Floats, n: int | None = None) -> Self:
+        """Learn from vectors of a sample, where there is something to learn; return self.
+
+        Parameters
+        ----------
+        Z : ndarray of float32, shape (m, d)
+            The vectors.
+        n : int, optional
+            How many items they are a sample of; m by default.
+        """
+        return self
+
     @abstractmethod
-    def candidates(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
+    def build(self, Z: Floats) -> Rows:
+        """Return rows over vectors, shape (n, d); nothing of the searcher changes."""
+
+    def join(self, several: Sequence[Rows], kept: Sequence[Ids]) -> Rows | None:
+        """Return one for some rows of several, without their vectors; None where it needs them."""
+        return None
+
+    @abstractmethod
+    def candidates(
+        self, rows: Any, Zq: Floats, n: int, allowed: Allowed | None = None,
+        effort: int | None = None,
+    ) -> Candidates:  # fmt: skip
         """Return at most n promising rows for each query vector.
 
         Parameters
         ----------
+        rows : Rows
+            What `build` returned.
         Zq : ndarray of float32, shape (n_queries, d)
             Query vectors, from the same embedding as the rows.
         n : int
             How many rows at most.
-        allowed : ndarray of bool, shape (len(self),), optional
+        allowed : Allowed, optional
             Which rows may be named; all of them by default.
+        effort : int, optional
+            How hard to look, where the searcher `takes_effort`; by its parameters otherwise.
         """
+
+
+class BoundedSearcher(Searcher):
+    """A searcher whose values are upper bounds of the kernel, and that can name all above one.
+
+    Vectors are those of an embedding with `upper_bound`, the residual last: the kernel is at most
+    the inner product of two of them. Every value that it gives is that inner product, with a
+    share of the product of residuals where it is asked for one.
+
+    Attributes
+    ----------
+    seed_share : float
+        The share of the product of residuals in the values of `seeds`.
+    """
+
+    seed_share: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def reaching(
+        self, rows: Any, Zq: Floats, floors: Floats, allowed: Allowed | None = None,
+        relaxed: float = 1.0, give_up: float = 1.0,
+    ) -> Candidates:  # fmt: skip
+        """Return every row whose bound reaches the floor of the query.
+
+        Parameters
+        ----------
+        rows : Rows
+            What `build` returned.
+        Zq : ndarray of float32, shape (n_queries, d)
+            Query vectors.
+        floors : ndarray of float32, shape (n_queries,)
+            The least bound of interest.
+        allowed : Allowed, optional
+            Which rows may be named.
+        relaxed : float
+            The share of R_q R_x that is added (E eq. 28); below 1 it is no bound any more.
+        give_up : float
+            Queries of which more than this share of the rows reach the floor may be given up.
+        """
+
+    @abstractmethod
+    def residuals(self, rows: Any) -> Floats:
+        """Return R of every row, the last component of its vector."""
+
+    def seeds(self, rows: Any, Zq: Floats, n: int, allowed: Allowed | None = None) -> Candidates:
+        """Return n rows that are probably good, for a first threshold."""
+        return self.candidates(rows, Zq, n, allowed)

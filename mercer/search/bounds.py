@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mercer import parallel, topk
-from mercer.arrays import Ids
-from mercer.params import check_count
+from mercer.runtime import parallel, topk
+from mercer.runtime.arrays import Ids
+from mercer.runtime.params import check_count, stored
 from mercer.search import _loops
-from mercer.search.base import Candidates, Floats, Mask, Searcher
+from mercer.search.base import Allowed, BoundedSearcher, Candidates, Floats, Mask, Rows
 from mercer.search.heads import Head, choose
 
-__all__ = ["BoundScan"]
+__all__ = ["BoundScan", "VectorRows"]
 
 EPSILON = np.finfo(np.float32).eps
 TILE_ROWS = 1024  # bounded at a time: with 256 queries one megabyte
@@ -25,10 +25,26 @@ LEAST_SEEN = 4096  # rows before a query is given up for having too many of them
 SEED_ROWS = 1 << 14  # at least so many rows are looked at for a first threshold,
 SEED_SHARE = 4  # or every fourth tile
 SEED_CHOICE = 3  # times the wanted number of them are looked at with all components
-SEED_RESIDUAL = 0.5  # z·z + R R/2 ranks better than z·z and than the bound (PROOFS F4)
 
 
-class BoundScan(Searcher):
+@dataclass(frozen=True, eq=False)
+class VectorRows(Rows):
+    """Vectors as they are, the residual in the last column.
+
+    Attributes
+    ----------
+    vectors : ndarray of float32, shape (n, d)
+        The vectors.
+    """
+
+    vectors: Floats
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
+@stored
+class BoundScan(BoundedSearcher):
     """All rows, by u(q, x) = z_q·z_x + R_q R_x ≥ k(q, x), one inner product (E eq. 24–27).
 
     Vectors are those of an embedding with `upper_bound`, the residual last. A cheaper bound from
@@ -46,12 +62,14 @@ class BoundScan(Searcher):
     >>> import numpy as np
     >>> from mercer.search import BoundScan
     >>> Z = np.array([[0.9, 0.2], [0.2, 0.5], [0.6, 0.1]], np.float32)
-    >>> found = BoundScan().build(Z).candidates(Z[:1], n=2)
+    >>> scan = BoundScan()
+    >>> found = scan.candidates(scan.build(Z), Z[:1], n=2)
     >>> found.rows, found.values.round(2)
     (array([[0, 2]]), array([[0.85, 0.56]], dtype=float32))
     """
 
-    bounded = True
+    rows = VectorRows
+    seed_share = 0.5  # z·z + R R/2 ranks better than z·z and than the bound (PROOFS F4)
 
     def __init__(self, n_head: int | None = None) -> None:
         self.n_head = n_head
@@ -61,78 +79,65 @@ class BoundScan(Searcher):
         if self.n_head is not None:
             check_count("BoundScan", "n_head", self.n_head)
 
-    def build(self, Z: Floats) -> Self:
-        """Take the vectors of all rows, the residual in the last column, and return self."""
-        self.vectors_ = np.ascontiguousarray(Z)
-        for name in ("_head", "_longest"):
-            self.__dict__.pop(name, None)
-        return self
+    def build(self, Z: Floats) -> VectorRows:
+        """Return rows over vectors with the residual in the last column."""
+        return VectorRows(np.ascontiguousarray(Z))
 
-    @cached_property
-    def _head(self) -> Head | None:
-        """The first bound; not stored, since it depends on the machine."""
-        return choose(self.vectors_, self.n_head)
+    def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> VectorRows:
+        """Return rows over some vectors of several."""
+        parts = [rows.vectors[some] for rows, some in zip(several, kept, strict=True)]
+        return VectorRows(np.concatenate(parts))
 
-    @cached_property
-    def _longest(self) -> float:
-        """The norm of the longest vector."""
-        return float(np.sqrt(np.einsum("ij,ij->i", self.vectors_, self.vectors_).max(initial=0)))
+    def residuals(self, rows: VectorRows) -> Floats:
+        """Return R of every row."""
+        return np.asarray(rows.vectors[:, -1])
 
-    def __len__(self) -> int:
-        return len(self.vectors_)
-
-    @property
-    def residuals(self) -> Floats:
-        """R of every row."""
-        return np.asarray(self.vectors_[:, -1])
-
-    def candidates(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
+    def candidates(
+        self, rows: VectorRows, Zq: Floats, n: int, allowed: Allowed | None = None,
+        effort: int | None = None,
+    ) -> Candidates:  # fmt: skip
         """Return the n rows with the largest bounds for each query; see `Searcher`."""
-        view = self._view(allowed)
+        view = self._view(rows, allowed)
         n = min(n, len(view))
         some = view.sampled(Zq, n, 1.0).values
         # the n-th largest of some bounds is not above the n-th largest of all, up to rounding:
         # both are sums of the same products, but in another order
         floors = some[:, n - 1] if some.shape[1] >= n > 0 else np.full(len(Zq), -np.inf)
-        floors = floors - 2 * Zq.shape[1] * EPSILON * np.linalg.norm(Zq, axis=1) * self._longest
+        floors = floors - 2 * Zq.shape[1] * EPSILON * np.linalg.norm(Zq, axis=1) * _longest(rows)
         found = view.reaching(Zq, floors)
         return Candidates(found.rows[:, :n], found.values[:, :n])
 
-    def seeds(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
+    def seeds(
+        self, rows: VectorRows, Zq: Floats, n: int, allowed: Allowed | None = None
+    ) -> Candidates:
         """Return n rows that are probably good, from a part of the rows, for a first threshold.
 
         Values are z·z + R R/2, no bounds.
         """
-        return self._view(allowed).sampled(Zq, n, SEED_RESIDUAL)
+        return self._view(rows, allowed).sampled(Zq, n, self.seed_share)
 
     def reaching(
-        self, Zq: Floats, floors: Floats, allowed: Mask | None = None, relaxed: float = 1.0,
-        give_up: float = 1.0,
+        self, rows: VectorRows, Zq: Floats, floors: Floats, allowed: Allowed | None = None,
+        relaxed: float = 1.0, give_up: float = 1.0,
     ) -> Candidates:  # fmt: skip
-        """Return every row whose bound reaches the floor of the query.
+        """Return every row whose bound reaches the floor of the query; see `BoundedSearcher`."""
+        return self._view(rows, allowed).reaching(Zq, floors, relaxed, give_up)
 
-        Parameters
-        ----------
-        Zq : ndarray of float32, shape (n_queries, d)
-            Query vectors.
-        floors : ndarray of float32, shape (n_queries,)
-            The least bound of interest.
-        allowed : ndarray of bool, shape (len(self),), optional
-            Which rows may be named.
-        relaxed : float
-            The share of R_q R_x that is added (E eq. 28); below 1 it is no bound any more.
-        give_up : float
-            Queries of which more than this share of the rows reach the floor are given up.
-        """
-        return self._view(allowed).reaching(Zq, floors, relaxed, give_up)
+    def _view(self, rows: VectorRows, allowed: Allowed | None) -> _View:
+        if allowed is not None and len(allowed) <= FEW * len(rows):
+            return _View(rows.vectors[allowed.rows], rows=allowed.rows)
+        # the first bound depends on the machine, so it is not stored
+        head = rows.derived(f"head {self.n_head}", lambda: choose(rows.vectors, self.n_head))
+        return _View(rows.vectors, head, checked=None if allowed is None else allowed.mask)
 
-    def _view(self, allowed: Mask | None) -> _View:
-        if allowed is None:
-            return _View(self.vectors_, self._head)
-        if np.count_nonzero(allowed) > FEW * len(allowed):
-            return _View(self.vectors_, self._head, checked=allowed)
-        rows = np.flatnonzero(allowed)
-        return _View(self.vectors_[rows], rows=rows)
+
+def _longest(rows: VectorRows) -> float:
+    """Return the norm of the longest vector."""
+
+    def measure() -> float:
+        return float(np.sqrt(np.einsum("ij,ij->i", rows.vectors, rows.vectors).max(initial=0)))
+
+    return float(rows.derived("longest", measure))
 
 
 class _View:

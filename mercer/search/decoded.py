@@ -7,26 +7,28 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer import parallel, topk
-from mercer.arrays import Ids
-from mercer.search.base import Candidates, Floats, Mask
+from mercer.runtime import parallel, topk
+from mercer.runtime.arrays import Ids
+from mercer.search.base import Allowed, Candidates, Floats
 
-__all__ = ["allowed_rows", "nearest"]
+__all__ = ["compared_one_by_one", "nearest"]
 
 TILE = 4096  # rows decoded at a time
 PAIRS = 5000  # a search among n rows costs as much as decoding this many, of all n allowed
 
 
-def allowed_rows(n_rows: int, n: int, allowed: Mask | None) -> Ids | None:
+def compared_one_by_one(n_rows: int, n_queries: int, n: int, allowed: Allowed | None) -> Ids | None:
     """Return the rows to compare one by one, or None where a search is cheaper.
 
     A search has to look at more rows the fewer are allowed, so that it costs as much as
-    comparing √(5000 n_rows). Where all that are allowed are asked for, nothing is left to search.
+    comparing √(5000 n_rows) for many queries, which share the decoding, and a tenth of that for
+    one. Where all that are allowed are asked for, nothing is left to search.
     """
-    n_allowed = n_rows if allowed is None else int(np.count_nonzero(allowed))
-    if n_allowed > max(n, math.sqrt(PAIRS * n_rows)):
-        return None
-    return np.arange(n_rows) if allowed is None else np.flatnonzero(allowed)
+    if allowed is None:
+        return np.arange(n_rows) if n_rows <= n else None
+    shared = min(1.0, (1 + n_queries / 32) / 9)
+    few = len(allowed) <= max(n, shared * math.sqrt(PAIRS * n_rows))
+    return allowed.rows if few else None
 
 
 def nearest(Zq: Floats, rows: Ids, decode: Callable[[Ids], Floats], n: int) -> Candidates:

@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
-from mercer.arrays import Ids
 from mercer.errors import StoreError
-from mercer.params import check_count
-from mercer.search.base import Candidates, Floats, Mask, Searcher
-from mercer.search.decoded import allowed_rows, nearest
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Ids
+from mercer.runtime.params import check_count, stored
+from mercer.search.base import Allowed, Candidates, Codes, Floats, Rows, Searcher
+from mercer.search.decoded import compared_one_by_one, nearest
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "GraphRows"]
 
 EF = 64  # rows kept in mind by default, and at least as many as are asked for
 
 
+@dataclass(frozen=True, eq=False)
+class GraphRows(Rows):
+    """Rounded vectors, and the links between them.
+
+    Attributes
+    ----------
+    codes : ndarray of uint8, shape (n, d)
+        The vectors, each dimension rounded to one of 256 values.
+    levels : ndarray of int32, shape (n,)
+        On how many levels each row is linked.
+    links : ndarray of int32
+        The links of row after row, level by level; -1 where there are fewer.
+    entry : int
+        The row that a walk begins at.
+    """
+
+    codes: Codes
+    levels: npt.NDArray[np.int32]
+    links: npt.NDArray[np.int32]
+    entry: int
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@stored
 class Graph(Searcher):
     """Every row linked to near ones; a query walks along the links towards its neighbours.
 
@@ -39,28 +66,28 @@ class Graph(Searcher):
 
     Attributes
     ----------
-    codes_ : ndarray of uint8, shape (n, d)
-        The vectors, each dimension rounded to one of 256 values.
     scale_ : ndarray of float32, shape (2, d)
-        The smallest value of every dimension, and the width of its range.
-    levels_ : ndarray of int32, shape (n,)
-        On how many levels each row is linked.
-    links_ : ndarray of int32
-        The links of row after row, level by level; -1 where there are fewer.
-    entry_ : int
-        The row that a walk begins at.
+        The smallest value of every dimension in the sample, and the width of its range. Values
+        outside are rounded to its ends.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mercer.search import Graph
     >>> Z = np.random.default_rng(0).normal(size=(6000, 8)).astype(np.float32)
-    >>> graph = Graph().build(Z)
-    >>> graph.candidates(Z[:3], n=1).rows.T
+    >>> graph = Graph().fit(Z)
+    >>> graph.candidates(graph.build(Z), Z[:3], n=1).rows.T
     array([[0, 1, 2]])
     """
 
-    knob = "ef"
+    rows = GraphRows
+    learned = ("scale_",)
+    takes_effort = True
+
+    @property
+    def effort(self) -> int | None:
+        """The parameter `ef`."""
+        return self.ef
 
     def __init__(self, n_links: int = 16, ef_build: int = 60, ef: int | None = None) -> None:
         self.n_links = n_links
@@ -74,98 +101,106 @@ class Graph(Searcher):
         if self.ef is not None:
             check_count("Graph", "ef", self.ef)
 
-    def build(self, Z: Floats) -> Self:
-        """Round the vectors and link them; return self."""
-        with parallel.one_faiss_thread() as faiss:
-            index = self._empty(faiss, Z.shape[1])
-            index.hnsw.efConstruction = self.ef_build
-            index.train(Z)
-            index.add(Z)
-            self._keep(faiss, index)
-        self.__dict__.pop("_index", None)
+    # ---- building
+
+    def fit(self, Z: Floats, n: int | None = None) -> Self:
+        """Learn the range of every dimension; return self."""
+        least, largest = Z.min(axis=0), Z.max(axis=0)
+        self.scale_ = np.stack([least, largest - least]).astype(np.float32)
         return self
 
-    def _empty(self, faiss: Any, d: int) -> Any:
-        return faiss.IndexHNSWSQ(d, faiss.ScalarQuantizer.QT_8bit, self.n_links)
+    def build(self, Z: Floats) -> GraphRows:
+        """Round the vectors and link them."""
+        self._require_fitted()
+        with parallel.one_faiss_thread() as faiss:
+            index = self._empty(faiss)
+            index.hnsw.efConstruction = self.ef_build
+            index.add(np.ascontiguousarray(Z))
+            hnsw = index.hnsw
+            storage = faiss.downcast_index(index.storage)
+            return GraphRows(
+                faiss.vector_to_array(storage.codes).reshape(index.ntotal, index.d),
+                faiss.vector_to_array(hnsw.levels),
+                faiss.vector_to_array(hnsw.neighbors),
+                int(hnsw.entry_point),
+            )
 
-    def _keep(self, faiss: Any, index: Any) -> None:
-        """Keep what faiss built as plain arrays."""
-        storage, hnsw = faiss.downcast_index(index.storage), index.hnsw
-        self.codes_ = faiss.vector_to_array(storage.codes).reshape(index.ntotal, index.d)
-        self.scale_ = faiss.vector_to_array(storage.sq.trained).reshape(2, index.d)
-        self.levels_ = faiss.vector_to_array(hnsw.levels)
-        self.links_ = faiss.vector_to_array(hnsw.neighbors)
-        self.entry_ = int(hnsw.entry_point)
+    def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> GraphRows:
+        """Link some rows of several anew, by their rounded vectors."""
+        parts = [self._decoded(rows, some) for rows, some in zip(several, kept, strict=True)]
+        return self.build(np.concatenate(parts))
 
-    def __len__(self) -> int:
-        return len(self.codes_)
+    def _empty(self, faiss: Any) -> Any:
+        d = self.scale_.shape[1]
+        index = faiss.IndexHNSWSQ(d, faiss.ScalarQuantizer.QT_8bit, self.n_links)
+        storage = faiss.downcast_index(index.storage)
+        faiss.copy_array_to_vector(np.ascontiguousarray(self.scale_).ravel(), storage.sq.trained)
+        storage.is_trained = index.is_trained = True
+        return index
 
     # ---- searching
 
     def candidates(
-        self, Zq: Floats, n: int, allowed: Mask | None = None, effort: int | None = None
-    ) -> Candidates:
+        self, rows: GraphRows, Zq: Floats, n: int, allowed: Allowed | None = None,
+        effort: int | None = None,
+    ) -> Candidates:  # fmt: skip
         """Return n rows that a walk along the links meets, the nearest first.
 
         Values are minus the squared distance to the rounded vectors. `effort` takes the place of
         `ef`.
         """
         Zq = np.ascontiguousarray(Zq)
-        rows = allowed_rows(len(self), n, allowed)
-        if rows is not None:
-            return nearest(Zq, rows, self._decoded, n)
+        few = compared_one_by_one(len(rows), len(Zq), n, allowed)
+        if few is not None:
+            return nearest(Zq, few, lambda some: self._decoded(rows, some), n)
         ef = max(effort or self.ef or EF, n)
+        linked = rows.derived("faiss", lambda: self._linked(rows))
         with parallel.one_faiss_thread() as faiss:
             how = faiss.SearchParametersHNSW(efSearch=ef)
             if allowed is not None:
-                how.efSearch = math.ceil(ef * len(self) / np.count_nonzero(allowed))
-                how.sel = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
-            distances, found = self._index.search(Zq, n, params=how)
+                how.efSearch = math.ceil(ef * len(rows) / len(allowed))
+                how.sel = faiss.IDSelectorBitmap(np.packbits(allowed.mask, bitorder="little"))
+            distances, found = linked.search(Zq, n, params=how)
         return Candidates(found, np.where(found >= 0, -distances, -np.inf).astype(np.float32))
 
-    def _decoded(self, rows: Ids) -> Floats:
+    def _decoded(self, rows: GraphRows, some: Ids) -> Floats:
         """Return rounded vectors: the middle of the step that each value fell into."""
         least, width = self.scale_
-        return np.asarray(least + (self.codes_[rows] + np.float32(0.5)) * (width / 255), np.float32)
+        return np.asarray(least + (rows.codes[some] + np.float32(0.5)) * (width / 255), np.float32)
 
     # ---- faiss
 
-    @cached_property
-    def _index(self) -> Any:
-        self._require_sound()
-        n, d = self.codes_.shape
+    def _linked(self, rows: GraphRows) -> Any:
+        """Return faiss's own graph over the rows."""
+        self._require_sound(rows)
         with parallel.one_faiss_thread() as faiss:
-            index = self._empty(faiss, d)
+            index = self._empty(faiss)
             storage, hnsw = faiss.downcast_index(index.storage), index.hnsw
-            faiss.copy_array_to_vector(
-                np.ascontiguousarray(self.scale_).ravel(), storage.sq.trained
-            )
-            faiss.copy_array_to_vector(np.ascontiguousarray(self.codes_).ravel(), storage.codes)
-            faiss.copy_array_to_vector(np.array(self.levels_), hnsw.levels)
-            faiss.copy_array_to_vector(self._offsets(), hnsw.offsets)
-            faiss.copy_array_to_vector(np.array(self.links_), hnsw.neighbors)
-            hnsw.entry_point, hnsw.max_level = self.entry_, int(self.levels_.max()) - 1
-            for part in (storage, index):
-                part.ntotal, part.is_trained = n, True
+            faiss.copy_array_to_vector(np.ascontiguousarray(rows.codes).ravel(), storage.codes)
+            faiss.copy_array_to_vector(np.array(rows.levels), hnsw.levels)
+            faiss.copy_array_to_vector(self._offsets(rows), hnsw.offsets)
+            faiss.copy_array_to_vector(np.array(rows.links), hnsw.neighbors)
+            hnsw.entry_point, hnsw.max_level = rows.entry, int(rows.levels.max()) - 1
+            storage.ntotal = index.ntotal = len(rows)
         return index
 
-    def _offsets(self) -> npt.NDArray[np.uint64]:
+    def _offsets(self, rows: GraphRows) -> npt.NDArray[np.uint64]:
         """Return where the links of each row begin: twice as many on the lowest level."""
-        n_links = self.n_links * (1 + self.levels_.astype(np.int64))
+        n_links = self.n_links * (1 + rows.levels.astype(np.int64))
         return np.concatenate([[0], np.cumsum(n_links)]).astype(np.uint64)
 
-    def _require_sound(self) -> None:
+    def _require_sound(self, rows: GraphRows) -> None:
         """Refuse a graph from a damaged file, whose links faiss would follow anywhere."""
-        n, d = self.codes_.shape
+        n, d = rows.codes.shape
         if not (
             self.scale_.shape == (2, d)
-            and self.levels_.shape == (n,)
-            and int(self.levels_.min()) >= 1
-            and self.links_.shape == (int(self._offsets()[-1]),)
-            and int(self.links_.min()) >= -1
-            and int(self.links_.max()) < n
-            and 0 <= self.entry_ < n
-            and self.levels_[self.entry_] == self.levels_.max()
+            and rows.levels.shape == (n,)
+            and int(rows.levels.min()) >= 1
+            and rows.links.shape == (int(self._offsets(rows)[-1]),)
+            and int(rows.links.min()) >= -1
+            and int(rows.links.max()) < n
+            and 0 <= rows.entry < n
+            and rows.levels[rows.entry] == rows.levels.max()
         ):
             raise StoreError(
                 "Graph: the links do not fit together: their files are damaged. Run mercer verify "

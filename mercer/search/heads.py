@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
 from mercer.kernels.similarity import unit
+from mercer.runtime import parallel
 from mercer.search import _bytes
 from mercer.search.base import Floats
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer import parallel
-from mercer.arrays import Array
 from mercer.codes import Code
 from mercer.errors import InputError, StoreError
-from mercer.params import check_count, check_number
+from mercer.runtime import parallel
+from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.params import check_count, check_number, stored
 from mercer.search import _list_loops
 from mercer.search._list_sorting import ROW, sort_list
-from mercer.search.base import Candidates, Floats, Mask, Searcher
+from mercer.search.base import Allowed, Candidates, Codes, Floats, Rows, Searcher
 
-__all__ = ["SortedLists"]
+__all__ = ["SortedLists", "SortedRows"]
 
 DIRECTORY_ROWS = 2  # 2^2: rows, on average, that share the bits of a directory
 DIRECTORY_BITS = 24  # at most
@@ -26,6 +27,32 @@ TASKS = 8  # lists sorted by a thread in one go
 GB = 1e9
 
 
+@dataclass(frozen=True, eq=False)
+class SortedRows(Rows):
+    """Codes, and the lists they are sorted in.
+
+    Attributes
+    ----------
+    codes : ndarray of uint8, shape (n, n_bytes)
+        The codes of all rows.
+    permutations : ndarray of uint16, shape (n_lists, n_bits)
+        In what order each list looks at the bits.
+    lists : ndarray of uint64, shape (n_lists, n)
+        The first 32 permuted bits of a row above its number, sorted.
+    directories : ndarray of uint32, shape (n_lists, 2^c + 1)
+        Where the entries with each of the 2^c prefixes begin.
+    """
+
+    codes: Codes
+    permutations: npt.NDArray[np.uint16]
+    lists: npt.NDArray[np.uint64]
+    directories: npt.NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@stored
 class SortedLists(Searcher):
     """Codes sorted in many orders, each after a permutation of the bits (K section 3, M 4.4).
 
@@ -43,8 +70,7 @@ class SortedLists(Searcher):
     Parameters
     ----------
     code : Code
-        Turns vectors into bits, the signs of what its `query` returns. `build` fits it if it has
-        learned nothing yet.
+        Turns vectors into bits, the signs of what its `query` returns; `fit` lets it learn.
     epsilon : float
         Fewer lists, and worse answers, the larger it is.
     n_lists : int, optional
@@ -59,31 +85,21 @@ class SortedLists(Searcher):
     seed : int
         Chooses the permutations.
 
-    Attributes
-    ----------
-    codes_ : ndarray of uint8, shape (n, n_bytes)
-        The codes of all rows.
-    permutations_ : ndarray of uint16, shape (n_lists, n_bits)
-        In what order each list looks at the bits.
-    lists_ : ndarray of uint64, shape (n_lists, n)
-        The first 32 permuted bits of a row above its number, sorted.
-    directories_ : ndarray of uint32, shape (n_lists, 2^c + 1)
-        Where the entries with each of the 2^c prefixes begin.
-
     Examples
     --------
     >>> import numpy as np
     >>> from mercer.codes import Sign
     >>> from mercer.search import SortedLists
     >>> Z = np.random.default_rng(0).normal(size=(1000, 64)).astype(np.float32)
-    >>> lists = SortedLists(Sign(None)).build(Z)
+    >>> lists = SortedLists(Sign(None)).fit(Z)
     >>> lists
     SortedLists(code=Sign(hyperplanes=None))
-    >>> lists.candidates(Z[:3], n=1).rows.T
+    >>> lists.candidates(lists.build(Z), Z[:3], n=1).rows.T
     array([[0, 1, 2]])
     """
 
-    learns = True
+    rows = SortedRows
+    learned = ("code_",)
 
     def __init__(
         self, code: Code, epsilon: float = 1.0, n_lists: int | None = None, neighbours: int = 0,
@@ -111,27 +127,39 @@ class SortedLists(Searcher):
         check_count("SortedLists", "memory_limit", self.memory_limit)
         check_count("SortedLists", "seed", self.seed, at_least=0)
 
-    def fit(self, Z: Floats) -> Self:
-        """Let the code learn from vectors; return self."""
-        self.code.fit(Z)
+    def fit(self, Z: Floats, n: int | None = None) -> Self:
+        """Let a copy of the code learn from vectors; return self."""
+        self.code_ = self.code.fresh().fit(Z)
         return self
 
-    def build(self, Z: Floats) -> Self:
-        """Encode the vectors of all rows, sort their codes in every list, and return self."""
-        if not any(name.endswith("_") for name in vars(self.code)):
-            self.fit(Z)
-        n, n_bits = len(Z), self.code.query(Z[:1]).shape[1]
+    def build(self, Z: Floats) -> SortedRows:
+        """Encode the vectors of all rows, and sort their codes in every list."""
+        self._require_fitted()
+        return self._sorted(self.code_.encode(Z), self.code_.query(Z[:1]).shape[1])
+
+    def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> SortedRows:
+        """Sort some codes of several anew."""
+        parts = [rows.codes[some] for rows, some in zip(several, kept, strict=True)]
+        return self._sorted(np.concatenate(parts), several[0].permutations.shape[1])
+
+    def _sorted(self, codes: Codes, n_bits: int) -> SortedRows:
+        n = len(codes)
         n_lists, n_prefixes = self._sizes(n, n_bits)
         self._require_memory(n_lists, n, self.memory(n, n_bits))
-        self.codes_ = self.code.encode(Z)
         rng = np.random.default_rng(self.seed)
         order = np.tile(np.arange(n_bits, dtype=np.uint16), (n_lists, 1))
-        self.permutations_ = rng.permuted(order, axis=1)
-        self.lists_ = np.empty((n_lists, n), np.uint64)
-        self.directories_ = np.empty((n_lists, n_prefixes + 1), np.uint32)
+        permutations = rng.permuted(order, axis=1)
+        lists = np.empty((n_lists, n), np.uint64)
+        directories = np.empty((n_lists, n_prefixes + 1), np.uint32)
+
+        def fill(span: slice) -> None:
+            spare = np.empty(n, np.uint64)
+            for i in range(span.start, span.stop):
+                sort_list(codes, permutations[i], lists[i], spare, directories[i])
+
         tasks = [(span,) for span in parallel.spans(n_lists, TASKS)]
-        parallel.run(self._sort, tasks, label="sorting lists")
-        return self
+        parallel.run(fill, tasks, label="sorting lists")
+        return SortedRows(codes, permutations, lists, directories)
 
     def memory(self, n_rows: int, n_bits: int) -> int:
         """Return how many bytes the lists of so many rows take, beside their codes.
@@ -160,76 +188,61 @@ class SortedLists(Searcher):
                 "larger epsilon), or raise memory_limit."
             )
 
-    def _sort(self, span: slice) -> None:
-        spare = np.empty(len(self), np.uint64)
-        for i in range(span.start, span.stop):
-            sort_list(
-                self.codes_, self.permutations_[i], self.lists_[i], spare, self.directories_[i]
-            )
-
-    def __len__(self) -> int:
-        return len(self.codes_)
-
-    def candidates(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
+    def candidates(
+        self, rows: SortedRows, Zq: Floats, n: int, allowed: Allowed | None = None,
+        effort: int | None = None,
+    ) -> Candidates:  # fmt: skip
         """Return the n best of the rows found for each query; see `Searcher`.
 
         Values are Σ ± y, or minus the Hamming distance.
         """
-        n_allowed = len(self) if allowed is None else int(np.count_nonzero(allowed))
+        n_allowed = len(rows) if allowed is None else len(allowed)
         shape = len(Zq), min(n, n_allowed)
-        rows, values = np.full(shape, -1), np.full(shape, -np.inf, np.float32)
-        if rows.size:
-            bits, weights, offset = self._compared(self.code.query(Zq))
-            everything = max(self._budget, n) >= n_allowed
-            open_ = np.empty(0, bool) if allowed is None else allowed
+        found, values = np.full(shape, -1), np.full(shape, -np.inf, np.float32)
+        if found.size:
+            bits, weights, offset = self._compared(self.code_.query(Zq), rows.codes.shape[1])
+            budget = 2 * len(rows.lists) * (1 + self.neighbours)  # entries met at least
+            everything = max(budget, n) >= n_allowed
+            open_ = np.empty(0, bool) if allowed is None else allowed.mask
             _list_loops.answer(
-                *self._state(), _frozen(open_), everything, bits, weights, offset, self._budget,
-                rows, values,
+                *_loop_arguments(rows), _frozen(open_), everything, bits, weights, offset, budget,
+                found, values,
             )  # fmt: skip
-        return Candidates(rows, values)
+        return Candidates(found, values)
 
-    @property
-    def _budget(self) -> int:
-        """How many entries are met at least."""
-        return 2 * len(self.lists_) * (1 + self.neighbours)
-
-    def _state(self) -> tuple[Array, ...]:
-        """Return what was built as the compiled loops take it."""
-        if not self.lists_.flags.writeable:
-            self._require_sound()
-        parts = self.lists_, self.directories_, self.permutations_, self.codes_
-        return tuple(_frozen(part) for part in parts)
-
-    def _require_sound(self) -> None:
-        """Refuse lists from a damaged file, which compiled loops would follow anywhere."""
-        if self._is_sound:
-            return
-        raise StoreError(
-            "SortedLists: the lists name rows or bits that are not there: their file is damaged. "
-            "Run mercer verify on the index, and restore it from a copy or build it again."
-        )
-
-    @cached_property
-    def _is_sound(self) -> bool:
-        n_bits = self.permutations_.shape[1]
-        return (
-            all(int((entries & ROW).max(initial=0)) < len(self) for entries in self.lists_)
-            and int(self.directories_.max(initial=0)) <= len(self)
-            and int(self.permutations_.max(initial=0)) < min(n_bits, 8 * self.codes_.shape[1])
-            and len(self.lists_) == len(self.directories_) == len(self.permutations_)
-            and self.lists_.shape[1] == len(self)
-        )
-
-    def _compared(self, projections: Floats) -> tuple[npt.NDArray[np.uint8], Floats, np.float32]:
+    def _compared(self, projections: Floats, n_bytes: int) -> tuple[Codes, Floats, np.float32]:
         """Return the bits of queries, and what their values are made of (see `_list_loops.answer`).
 
         The Hamming distance is half the number of bits less Σ ± 1/2.
         """
         n_queries, n_bits = projections.shape
         bits = (projections >= 0).astype(np.uint8)
-        weights = np.zeros((n_queries, 8 * self.codes_.shape[1]), np.float32)
+        weights = np.zeros((n_queries, 8 * n_bytes), np.float32)
         weights[:, :n_bits] = projections if self.asymmetric else bits - np.float32(0.5)
         return bits, weights, np.float32(0 if self.asymmetric else -n_bits / 2)
+
+
+def _loop_arguments(rows: SortedRows) -> tuple[Array, ...]:
+    """Return rows as the compiled loops take them."""
+    if not rows.lists.flags.writeable and not rows.derived("sound", lambda: _is_sound(rows)):
+        raise StoreError(  # compiled loops would follow the lists of a damaged file anywhere
+            "SortedLists: the lists name rows or bits that are not there: their file is damaged. "
+            "Run mercer verify on the index, and restore it from a copy or build it again."
+        )
+    parts = rows.lists, rows.directories, rows.permutations, rows.codes
+    return tuple(_frozen(part) for part in parts)
+
+
+def _is_sound(rows: SortedRows) -> bool:
+    """Whether the lists name only rows and bits that are there."""
+    n_bits = rows.permutations.shape[1]
+    return (
+        all(int((entries & ROW).max(initial=0)) < len(rows) for entries in rows.lists)
+        and int(rows.directories.max(initial=0)) <= len(rows)
+        and int(rows.permutations.max(initial=0)) < min(n_bits, 8 * rows.codes.shape[1])
+        and len(rows.lists) == len(rows.directories) == len(rows.permutations)
+        and rows.lists.shape[1] == len(rows)
+    )
 
 
 def _directory_bits(n: int, n_bits: int) -> int:

@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from mercer import parallel, topk
-from mercer.arrays import Ids
 from mercer.codes import Code, Product
 from mercer.errors import InputError
+from mercer.runtime import parallel, topk
+from mercer.runtime.arrays import Ids
+from mercer.runtime.params import stored
 from mercer.search._code_loops import asymmetric_scores
-from mercer.search.base import Candidates, Codes, Floats, Mask, Searcher
+from mercer.search.base import (
+    Allowed,
+    Candidates,
+    Codes,
+    Floats,
+    Rows,
+    Searcher,
+    only_allowed,
+)
 
-__all__ = ["Scan"]
+__all__ = ["CodeRows", "Scan"]
 
 FEW = 1 / 4  # of the rows allowed: from here down their codes are copied out
 SPARE = 16  # rows beyond those asked for: fast scan rounds its sums
 
 
+@dataclass(frozen=True, eq=False)
+class CodeRows(Rows):
+    """Codes of rows.
+
+    Attributes
+    ----------
+    codes : ndarray of uint8, shape (n, n_bytes)
+        The codes.
+    """
+
+    codes: Codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@stored
 class Scan(Searcher):
     """Every code, nearest first.
 
     Parameters
     ----------
     code : Code
-        Turns vectors into codes.
+        Turns vectors into codes; `fit` lets it learn.
     asymmetric : bool
         Whether a query keeps its projections y and rows are ranked by Σ ± y over their bits,
         which costs nothing and finds more than the Hamming distance to the query's own bits.
@@ -38,13 +65,14 @@ class Scan(Searcher):
     >>> from mercer.codes import Sign
     >>> from mercer.search import Scan
     >>> Z = np.array([[1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]], np.float32)
-    >>> scan = Scan(Sign(None)).fit(Z).build(Z)
-    >>> found = scan.candidates(np.array([[-0.1, 5.0]], np.float32), n=2)
+    >>> scan = Scan(Sign(None)).fit(Z)
+    >>> found = scan.candidates(scan.build(Z), np.array([[-0.1, 5.0]], np.float32), n=2)
     >>> found.rows, found.values.round(1)
     (array([[1, 0]]), array([[5.1, 4.9]], dtype=float32))
     """
 
-    learns = True
+    rows = CodeRows
+    learned = ("code_",)
 
     def __init__(self, code: Code, asymmetric: bool = True) -> None:
         self.code = code
@@ -58,106 +86,95 @@ class Scan(Searcher):
                 "asymmetric=False."
             )
 
-    def fit(self, Z: Floats) -> Self:
-        """Let the code learn from vectors; return self."""
-        self.code.fit(Z)
+    def fit(self, Z: Floats, n: int | None = None) -> Self:
+        """Let a copy of the code learn from vectors; return self."""
+        self.code_ = self.code.fresh().fit(Z)
         return self
 
-    def build(self, Z: Floats) -> Self:
-        """Encode the vectors of all rows, and return self."""
-        self.codes_ = self.code.encode(Z)
-        self.__dict__.pop("_fast", None)
-        return self
+    def build(self, Z: Floats) -> CodeRows:
+        """Encode the vectors of all rows."""
+        self._require_fitted()
+        return CodeRows(self.code_.encode(Z))
 
-    def __len__(self) -> int:
-        return len(self.codes_)
+    def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> CodeRows:
+        """Return some codes of several."""
+        parts = [rows.codes[some] for rows, some in zip(several, kept, strict=True)]
+        return CodeRows(np.concatenate(parts))
 
-    def candidates(self, Zq: Floats, n: int, allowed: Mask | None = None) -> Candidates:
+    def candidates(
+        self, rows: CodeRows, Zq: Floats, n: int, allowed: Allowed | None = None,
+        effort: int | None = None,
+    ) -> Candidates:  # fmt: skip
         """Return the n rows with the nearest codes for each query; see `Searcher`.
 
         Values are Σ ± y, or minus the Hamming distance, or minus the squared distance.
         """
-        everything = _Codes(self.codes_, self)
         if allowed is None:
-            return everything.nearest(Zq, n)
-        if np.count_nonzero(allowed) > FEW * len(self):
-            return everything.allowed(Zq, n, allowed)
-        rows = np.flatnonzero(allowed)
-        return _renamed(_Codes(self.codes_[rows], self), Zq, n, rows)
+            return self._nearest(rows, Zq, n)
+        if len(allowed) <= FEW * len(rows):
+            some = CodeRows(rows.codes[allowed.rows])
+            return _renamed(self._nearest(some, Zq, n), allowed.rows)
+        return self._allowed(rows, Zq, n, allowed)
 
-    @cached_property
-    def _fast(self) -> Any:
-        with parallel.one_faiss_thread() as faiss:
-            return self._scanned(faiss, self.codes_)
-
-    def _scanned(self, faiss: Any, codes: Codes) -> Any:
-        """Return faiss's index over some codes."""
-        if isinstance(self.code, Product):
-            return _products(faiss, codes, self.code)
-        return _fast_scan(faiss, codes)
-
-
-class _Codes:
-    """Some codes that are scanned together."""
-
-    def __init__(self, codes: Codes, scan: Scan) -> None:
-        self.codes, self.scan = codes, scan
-
-    def nearest(self, Zq: Floats, n: int) -> Candidates:
-        """Return the n nearest codes of each query."""
-        n = min(n, len(self.codes))
+    def _nearest(self, rows: CodeRows, Zq: Floats, n: int) -> Candidates:
+        n = min(n, len(rows))
         if not n:
             return _none(len(Zq))
-        projections = np.ascontiguousarray(self.scan.code.query(Zq))
+        projections = np.ascontiguousarray(self.code_.query(Zq))
         with parallel.one_faiss_thread() as faiss:
-            if isinstance(self.scan.code, Product):
-                return self._by_distance(faiss, projections, n)
-            search = self._asymmetric if self.scan.asymmetric else self._hamming
-            return search(faiss, projections, n)
+            return self._search(faiss, rows, projections, n)
 
-    def _index(self, faiss: Any) -> Any:
-        whole = self.codes is self.scan.codes_
-        return self.scan._fast if whole else self.scan._scanned(faiss, self.codes)
+    def _search(self, faiss: Any, rows: CodeRows, projections: Floats, n: int) -> Candidates:
+        if isinstance(self.code_, Product):
+            return self._by_distance(faiss, rows, projections, n)
+        search = self._asymmetric if self.asymmetric else self._hamming
+        return search(faiss, rows, projections, n)
 
-    def _by_distance(self, faiss: Any, mixed: Floats, n: int) -> Candidates:
-        distances, rows = self._index(faiss).search(mixed, n)
-        return Candidates(*topk.ordered(rows, -distances))
+    def _fast(self, faiss: Any, rows: CodeRows) -> Any:
+        """Return faiss's index over the codes."""
 
-    def _hamming(self, faiss: Any, projections: Floats, n: int) -> Candidates:
+        def make() -> Any:
+            if isinstance(self.code_, Product):
+                return _products(faiss, rows.codes, self.code_)
+            return _fast_scan(faiss, rows.codes)
+
+        return rows.derived("faiss", make)
+
+    def _by_distance(self, faiss: Any, rows: CodeRows, mixed: Floats, n: int) -> Candidates:
+        distances, found = self._fast(faiss, rows).search(mixed, n)
+        return Candidates(*topk.ordered(found, -distances))
+
+    def _hamming(self, faiss: Any, rows: CodeRows, projections: Floats, n: int) -> Candidates:
         own = np.packbits(projections >= 0, axis=1)
-        distances, rows = faiss.knn_hamming(own, np.ascontiguousarray(self.codes), n)
-        return Candidates(rows, -distances.astype(np.float32))
+        distances, found = faiss.knn_hamming(own, np.ascontiguousarray(rows.codes), n)
+        return Candidates(found, -distances.astype(np.float32))
 
-    def _asymmetric(self, faiss: Any, projections: Floats, n: int) -> Candidates:
-        weights = _padded(projections, self.codes.shape[1])
-        rows = self._index(faiss).search(_swapped(weights), min(n + SPARE, len(self.codes)))[1]
-        short = np.flatnonzero((rows < 0).any(axis=1))
+    def _asymmetric(self, faiss: Any, rows: CodeRows, projections: Floats, n: int) -> Candidates:
+        weights = _padded(projections, rows.codes.shape[1])
+        fast = self._fast(faiss, rows)
+        found = fast.search(_swapped(weights), min(n + SPARE, len(rows)))[1]
+        short = np.flatnonzero((found < 0).any(axis=1))
         if len(short):  # fast scan finds nothing for projections that are all 0
-            rows[short] = self._hamming(faiss, projections[short], rows.shape[1]).rows
-        values = np.full(rows.shape, -np.inf, np.float32)
-        asymmetric_scores(weights, self.codes, rows, values)
-        order = np.lexsort((rows, -values), axis=-1)[:, :n]
-        return Candidates(np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1))
+            found[short] = self._hamming(faiss, rows, projections[short], found.shape[1]).rows
+        values = np.full(found.shape, -np.inf, np.float32)
+        asymmetric_scores(weights, rows.codes, found, values)
+        order = np.lexsort((found, -values), axis=-1)[:, :n]
+        return Candidates(np.take_along_axis(found, order, 1), np.take_along_axis(values, order, 1))
 
-    def allowed(self, Zq: Floats, n: int, allowed: Mask) -> Candidates:
+    def _allowed(self, rows: CodeRows, Zq: Floats, n: int, allowed: Allowed) -> Candidates:
         """Return the n nearest codes that are allowed: more are looked at until there are n."""
-        n = min(n, int(np.count_nonzero(allowed)))
-        asked = n + int(1.2 * n * (1 - allowed.mean())) + SPARE
+        n = min(n, len(allowed))
+        asked = n + int(1.2 * n * (1 - len(allowed) / len(rows))) + SPARE
         while True:
-            found = self.nearest(Zq, asked)
-            good = (found.rows >= 0) & allowed[found.rows]
-            if asked >= len(self.codes) or (good.sum(axis=1) >= n).all():
-                break
+            found = self._nearest(rows, Zq, asked)
+            kept = only_allowed(found, allowed, n)
+            if asked >= len(rows) or kept.rows[:, -1].min() >= 0:
+                return kept
             asked *= 2
-        order = np.argsort(~good, axis=1, kind="stable")[:, :n]
-        rows = np.where(good, found.rows, -1)
-        values = np.where(good, found.values, -np.inf).astype(np.float32)
-        return Candidates(np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1))
 
 
-def _renamed(codes: _Codes, Zq: Floats, n: int, rows: Ids) -> Candidates:
-    """Return candidates among a copy of some rows by their own numbers."""
-    found = codes.nearest(Zq, n)
+def _renamed(found: Candidates, rows: Ids) -> Candidates:
+    """Return candidates among some rows by the numbers these have among all."""
     return Candidates(rows[found.rows] if found.rows.size else found.rows, found.values)
 
 

@@ -27,8 +27,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mercer.arrays import Array
 from mercer.errors import StoreError
+from mercer.runtime.arrays import Array
 from mercer.store.manifest import (
     MANIFEST,
     MARKER,

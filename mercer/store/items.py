@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mercer import items
-from mercer.arrays import Array
 from mercer.errors import StoreError
-from mercer.ragged import Ragged
+from mercer.items.ragged import Ragged
+from mercer.runtime.arrays import Array
 from mercer.store.manifest import KINDS, RESTORE
 
 __all__ = ["pack_part", "unpack_part"]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mercer.codes import Code
 from mercer.errors import InputError, NotFittedError
-from mercer.testing.subject import Subject, copied, run
+from mercer.testing.subject import Subject, run
 
 __all__ = ["check_code"]
 
@@ -58,7 +58,7 @@ class _Encoded(Subject):
     def __init__(self, code: Code, Z: npt.NDArray[np.float32]) -> None:
         super().__init__(code)
         self.Z = Z
-        self.fitted: Any = copied(code).fit(Z)
+        self.fitted: Any = code.fresh().fit(Z)
         self.codes = self.fitted.encode(Z)
 
 
@@ -69,7 +69,7 @@ def _parameters(subject: _Encoded) -> None:
 
 def _unfitted(subject: _Encoded) -> None:
     """says NotFittedError before `fit`."""
-    new = copied(subject.part)
+    new = subject.part.fresh()
     subject.require_error("`encode` before `fit`", lambda: new.encode(subject.Z), NotFittedError)
 
 
@@ -90,7 +90,7 @@ def _alone(subject: _Encoded) -> None:
         alone = subject.fitted.encode(subject.Z[row : row + 1])
         if not np.array_equal(alone[0], subject.codes[row]):
             subject.fail(f"vector {row} has another code when it is alone")
-    again = copied(subject.part).fit(subject.Z).encode(subject.Z)
+    again = subject.part.fresh().fit(subject.Z).encode(subject.Z)
     if not np.array_equal(again, subject.codes):
         subject.fail("fitted again, codes differ")
 

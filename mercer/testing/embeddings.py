@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items, kernels
-from mercer.arrays import Array
 from mercer.embeddings import Embedding
 from mercer.errors import InputError, NotFittedError
 from mercer.kernels import Kernel
-from mercer.testing.subject import Subject, copied, run, with_value
+from mercer.runtime.arrays import Array
+from mercer.testing.subject import Subject, run, with_value
 
 __all__ = ["check_embedding"]
 
@@ -84,7 +84,7 @@ class _Embedded(Subject):
 
     def fresh(self) -> Embedding:
         """Return a copy that was not fitted."""
-        new: Embedding = copied(self.part)
+        new: Embedding = self.part.fresh()
         return new
 
     def require_close(self, found: Array, expected: Array, what: str) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mercer import evaluate, items
-from mercer.arrays import Array, Ids
 from mercer.errors import InputError, NotFittedError
 from mercer.index import Index
-from mercer.matches import Matches
-from mercer.testing.subject import Subject, copied, run
+from mercer.index.matches import Matches
+from mercer.runtime.arrays import Array, Ids
+from mercer.testing.subject import Subject, run
 
 __all__ = ["check_index"]
 
@@ -72,7 +72,7 @@ class _Filled(Subject):
 
     def fitted(self) -> Index:
         """Return a copy that was fitted and has no items."""
-        new: Index = copied(self.part)
+        new: Index = self.part.fresh()
         return new.fit(self.X)
 
     def filled(self, ids: Any = None) -> Index:
@@ -142,7 +142,7 @@ def _parameters(subject: _Filled) -> None:
 
 def _unfitted(subject: _Filled) -> None:
     """says NotFittedError before `fit`."""
-    new = copied(subject.part)
+    new = subject.part.fresh()
     calls = {"add": lambda: new.add(subject.X), "search": lambda: new.search(subject.Q, 1)}
     for verb, call in calls.items():
         subject.require_error(f"`{verb}` before `fit`", call, NotFittedError)

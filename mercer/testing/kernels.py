@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from mercer import items, kernels
-from mercer.arrays import Array
 from mercer.errors import CheckError, InputError, KernelError
 from mercer.kernels import Kernel
 from mercer.kernels.similarity import unit
+from mercer.runtime.arrays import Array
 
 __all__ = ["check_kernel"]
 

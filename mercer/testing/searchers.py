@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer.arrays import Array
 from mercer.errors import InputError
 from mercer.kernels.similarity import unit
-from mercer.search import Candidates, Searcher
+from mercer.runtime.arrays import Array
+from mercer.search import Allowed, BoundedSearcher, Candidates, Searcher
 from mercer.search.base import Floats, Mask
-from mercer.testing.subject import Subject, copied, run
+from mercer.testing.subject import Subject, run
 
 __all__ = ["check_searcher"]
 
@@ -48,7 +49,7 @@ def check_searcher(searcher: Searcher, Z: npt.ArrayLike) -> list[str]:
     >>> for line in mercer.testing.check_searcher(mercer.search.BoundScan(), Z)[:2]:
     ...     print(line)
     parameters can be read, set and printed
-    `build` returns self, and does not change its input
+    `fit` returns self, learns what is declared, and leaves the parameters as they are
     """
     vectors = np.ascontiguousarray(Z, np.float32)[:SAMPLE]
     if vectors.ndim != 2 or len(vectors) < 8:
@@ -64,13 +65,20 @@ class _Searched(Subject):
     def __init__(self, searcher: Searcher, Z: Floats) -> None:
         super().__init__(searcher)
         self.Z = Z
-        self.built = copied(searcher).fit(Z).build(Z.copy())
+        self.searcher: Any = searcher.fresh().fit(Z)
+        self.rows = self.searcher.build(Z.copy())
         self.Q = np.ascontiguousarray(Z[:: max(1, len(Z) // QUERIES)][:QUERIES])
         double, queries = Z.astype(np.float64), self.Q.astype(np.float64)
         self.products = queries @ double.T
         lengths = np.outer(np.linalg.norm(queries, axis=1), np.linalg.norm(double, axis=1))
         # a sum of d products in any order, in two parts
         self.slack = (Z.shape[1] + 8) * 1.01 * unit(np.float32) * lengths + 1e-37
+
+    def candidates(self, n: int, allowed: Mask | None = None) -> Candidates:
+        """Ask for n candidates of every query."""
+        open_ = None if allowed is None else Allowed(allowed)
+        found: Candidates = self.searcher.candidates(self.rows, self.Q, n, open_)
+        return found
 
     def require_form(self, found: Candidates, n: int, allowed: Mask | None, when: str) -> None:
         """Raise CheckError where rows or values are not as `Candidates` says."""
@@ -140,20 +148,82 @@ def _masks(n: int) -> dict[str, Mask | None]:
 def _parameters(subject: _Searched) -> None:
     """parameters can be read, set and printed."""
     subject.require_params()
-    if not isinstance(subject.part.bounded, bool):
-        subject.fail(f"`bounded` is {subject.part.bounded!r}, not True or False")
+    if not isinstance(subject.part.takes_effort, bool):
+        subject.fail(f"`takes_effort` is {subject.part.takes_effort!r}, not True or False")
+
+
+def _fitting(subject: _Searched) -> None:
+    """`fit` returns self, learns what is declared, and leaves the parameters as they are."""
+    new = subject.part.fresh()
+    before = repr(new)
+    if new.fit(subject.Z.copy()) is not new:
+        subject.fail("`fit` does not return self")
+    if not new.is_fitted:
+        missing = [name for name in new.learned if name not in vars(new)]
+        subject.fail(f"`fit` does not set {', '.join(missing)}, which `learned` names")
+    strange = [name for name in vars(new) if name.endswith("_") and name not in new.learned]
+    if strange:
+        subject.fail(f"`fit` sets {strange[0]}, which `learned` does not name: it would be lost")
+    if repr(new) != before or new != subject.part:
+        subject.fail("`fit` changes a parameter")
 
 
 def _building(subject: _Searched) -> None:
-    """`build` returns self, and does not change its input."""
-    new, Z = copied(subject.part).fit(subject.Z), subject.Z.copy()
-    if new.build(Z) is not new:
-        subject.fail("`build` does not return self")
-    new.candidates(Z[:3], 2)
+    """`build` gives rows of its own, and changes neither its input nor the searcher."""
+    searcher, Z = subject.searcher, subject.Z.copy()
+    before = {name: id(value) for name, value in vars(searcher).items()}
+    rows = searcher.build(Z)
+    if not isinstance(rows, searcher.rows):
+        subject.fail(f"`build` returns {type(rows).__name__}, not the type that `rows` names")
+    if len(rows) != len(Z):
+        subject.fail(f"len is {len(rows)} for {len(Z)} vectors")
+    searcher.candidates(rows, Z[:3], 2)
     if not np.array_equal(Z, subject.Z):
         subject.fail("the vectors were changed")
-    if len(new) != len(Z):
-        subject.fail(f"len is {len(new)} for {len(Z)} vectors")
+    if {name: id(vars(searcher)[name]) for name in before} != before:
+        subject.fail("`build` changes the searcher: other rows could not use it")
+
+
+def _stored(subject: _Searched) -> None:
+    """rows are made of arrays, numbers and None, can be pickled, and answer as before."""
+    kept = subject.rows.kept()
+    for name, value in kept.items():
+        if not isinstance(value, (np.ndarray, np.generic, int, float, str, type(None))):
+            subject.fail(f"`{name}` of its rows is a {type(value).__name__}, which is not stored")
+    for again in (subject.searcher.rows(**kept), pickle.loads(pickle.dumps(subject.rows))):
+        found = subject.searcher.candidates(again, subject.Q, 5)
+        if not np.array_equal(found.rows, subject.candidates(5).rows):
+            subject.fail("rows made of the same fields give other candidates")
+
+
+def _joining(subject: _Searched) -> None:
+    """`join` gives the rows that stay, in their order, where it does not leave that to `build`."""
+    half = len(subject.Z) // 2
+    parts = [subject.searcher.build(Z.copy()) for Z in (subject.Z[:half], subject.Z[half:])]
+    kept = [np.arange(0, len(part), 2) for part in parts]
+    joined = subject.searcher.join(parts, kept)
+    if joined is None:
+        return
+    Z = subject.Z[np.concatenate([kept[0], half + kept[1]])]
+    if len(joined) != len(Z):
+        subject.fail(f"`join` of {len(Z)} rows gives {len(joined)}")
+    own = np.arange(len(Z))[:, None]
+    at_once, in_two = (
+        (subject.searcher.candidates(rows, Z, 20).rows == own).any(axis=1).mean()
+        for rows in (subject.searcher.build(Z.copy()), joined)
+    )
+    if in_two < at_once - 0.1:
+        subject.fail(f"after `join`, {in_two:.0%} of the rows are found by themselves, "
+                     f"{at_once:.0%} if built at once")  # fmt: skip
+
+
+def _efforts(subject: _Searched) -> None:
+    """any effort gives candidates, where it takes one."""
+    if not subject.part.takes_effort:
+        return
+    for effort in (1, 7, 10_000):
+        found = subject.searcher.candidates(subject.rows, subject.Q, 5, None, effort)
+        subject.require_form(found, 5, None, f"effort={effort}")
 
 
 def _candidates(subject: _Searched) -> None:
@@ -161,24 +231,23 @@ def _candidates(subject: _Searched) -> None:
     n_rows = len(subject.Z)
     for name, allowed in _masks(n_rows).items():
         for n in (1, 5, n_rows + 3):
-            found = subject.built.candidates(subject.Q, n, allowed)
+            found = subject.candidates(n, allowed)
             subject.require_form(found, n, allowed, f"{name}, n={n}")
 
 
 def _best(subject: _Searched) -> None:
     """candidates have the largest inner products, where it is bounded."""
-    if not subject.part.bounded:
+    if not isinstance(subject.part, BoundedSearcher):
         return
     for name, allowed in _masks(len(subject.Z)).items():
         for n in (1, 5, len(subject.Z) + 3):
-            found = subject.built.candidates(subject.Q, n, allowed)
+            found = subject.candidates(n, allowed)
             subject.require_best(found, n, allowed, f"{name}, n={n}")
 
 
 def _reaching(subject: _Searched) -> None:
-    """`reaching` names every row whose inner product reaches the floor, where it has that."""
-    reach: Any = getattr(subject.built, "reaching", None)
-    if reach is None:
+    """`reaching` names every row whose inner product reaches the floor, where it is bounded."""
+    if not isinstance(subject.part, BoundedSearcher):
         return
     n = len(subject.Z)
     for share in (0.0, 0.01, 0.5, 1.0):
@@ -186,7 +255,8 @@ def _reaching(subject: _Searched) -> None:
         floors = np.full_like(floors, -np.inf) if share == 1 else floors
         for name, allowed in _masks(n).items():
             when = f"`reaching`, {name}, a floor that {share:.0%} reach"
-            found = reach(subject.Q, floors, allowed)
+            open_ = None if allowed is None else Allowed(allowed)
+            found = subject.searcher.reaching(subject.rows, subject.Q, floors, open_)
             subject.require_form(found, n, allowed, when)
             subject.require_values(found.rows, found.values, when)
             _require_reaching(subject, found, floors, allowed, when)
@@ -210,9 +280,42 @@ def _require_reaching(
         subject.fail(f"{when}: row {row} does not reach the floor of query {query}")
 
 
+def _relaxed(subject: _Searched) -> None:
+    """`reaching` adds the share of the residuals that is asked for, and gives up where it may."""
+    if not isinstance(subject.part, BoundedSearcher):
+        return
+    residuals = np.outer(subject.Q[:, -1], subject.Z[:, -1]).astype(np.float64)
+    lowest = np.full(len(subject.Q), -np.inf, np.float32)
+    found = subject.searcher.reaching(subject.rows, subject.Q, lowest, None, 0.5)
+    expected = np.take_along_axis(subject.products - residuals / 2, found.rows, 1)
+    slack = np.take_along_axis(subject.slack, found.rows, 1)
+    if (np.abs(found.values - expected) > slack).any():
+        subject.fail("`reaching` with relaxed=0.5: values are not z·z + R R/2")
+    some = subject.searcher.reaching(subject.rows, subject.Q, lowest, None, 1.0, 0.1)
+    kept = np.ones(len(subject.Q), bool) if some.given_up is None else ~some.given_up
+    if not ((some.rows >= 0).sum(axis=1)[kept] == len(subject.Z)).all():
+        subject.fail("`reaching` with give_up=0.1: rows are missing of a query not given up")
+
+
+def _bounded_parts(subject: _Searched) -> None:
+    """`residuals` are the last components, and `seeds` have the share they declare."""
+    if not isinstance(subject.part, BoundedSearcher):
+        return
+    if not np.array_equal(subject.searcher.residuals(subject.rows), subject.Z[:, -1]):
+        subject.fail("`residuals` are not the last components of the vectors")
+    found = subject.searcher.seeds(subject.rows, subject.Q, 5)
+    share = subject.part.seed_share
+    residuals = np.outer(subject.Q[:, -1], subject.Z[:, -1]).astype(np.float64)
+    expected = subject.products - (1 - share) * residuals
+    wanted, slack = (np.take_along_axis(A, found.rows, 1) for A in (expected, subject.slack))
+    if (np.abs(found.values - wanted) > slack).any():
+        subject.fail(f"values of `seeds` are not z·z + {share} R R")
+
+
 def _single(subject: _Searched) -> None:
     """one row is enough."""
-    found = copied(subject.part).fit(subject.Z).build(subject.Z[:1].copy()).candidates(subject.Q, 3)
+    rows = subject.searcher.build(subject.Z[:1].copy())
+    found = subject.searcher.candidates(rows, subject.Q, 3)
     first, rest = found.rows[:, :1], found.rows[:, 1:]
     if first.shape[1] == 0 or (first != 0).any() or (rest != -1).any():
         subject.fail(f"a single row: candidates are {found.rows[0].tolist()}")
@@ -220,11 +323,26 @@ def _single(subject: _Searched) -> None:
 
 def _again(subject: _Searched) -> None:
     """the same question gets the same answer."""
-    one, two = (subject.built.candidates(subject.Q, 5) for _ in range(2))
-    rebuilt = copied(subject.part).fit(subject.Z).build(subject.Z.copy()).candidates(subject.Q, 5)
+    one, two = (subject.candidates(5) for _ in range(2))
+    new = subject.part.fresh().fit(subject.Z)
+    rebuilt = new.candidates(new.build(subject.Z.copy()), subject.Q, 5)
     for other in (two, rebuilt):
         if not np.array_equal(one.rows, other.rows):
             subject.fail("asked twice, it names other rows")
 
 
-_CHECKS = (_parameters, _building, _candidates, _best, _reaching, _single, _again)
+_CHECKS = (
+    _parameters,
+    _fitting,
+    _building,
+    _candidates,
+    _efforts,
+    _best,
+    _reaching,
+    _relaxed,
+    _bounded_parts,
+    _single,
+    _again,
+    _stored,
+    _joining,
+)

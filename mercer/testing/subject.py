@@ -7,13 +7,11 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from mercer.arrays import Array
 from mercer.errors import CheckError, InputError
-from mercer.params import Params
+from mercer.runtime.arrays import Array
 
-__all__ = ["Subject", "copied", "run", "with_value"]
+__all__ = ["Subject", "run", "with_value"]
 
-Part = TypeVar("Part", bound=Params)
 Some = TypeVar("Some", bound="Subject")
 
 
@@ -44,7 +42,7 @@ class Subject:
     def require_params(self) -> None:
         """Raise CheckError unless parameters can be read, set and used for an equal copy."""
         params = self.part.get_params(deep=False)
-        twin = copied(self.part)
+        twin = self.part.fresh()
         if twin != self.part or repr(twin) != repr(self.part):
             self.fail(f"a copy made from get_params() is {twin!r}")
         if twin.set_params(**params) is not twin:
@@ -57,19 +55,6 @@ def run(checks: Sequence[Callable[[Some], None]], subject: Some) -> list[str]:
     for check in checks:
         check(subject)
     return [str(check.__doc__).rstrip(".") for check in checks]
-
-
-def copied(part: Part) -> Part:
-    """Return a part of the same parameters that has learned nothing."""
-    params = {
-        name: copied(value) if isinstance(value, Params) and _learns(value) else value
-        for name, value in part.get_params(deep=False).items()
-    }
-    return type(part)(**params)
-
-
-def _learns(value: Params) -> bool:
-    return hasattr(value, "fit") or hasattr(value, "build")
 
 
 def with_value(A: Array, value: float) -> Array:

@@ -1,0 +1,1 @@
+"""The demo: a comparison on digits, its report and its pictures."""

@@ -1,0 +1,7 @@
+"""The index: items that are fitted, filled, searched, changed and saved."""
+
+from mercer.index.index import Index
+from mercer.index.loading import load
+from mercer.index.matches import Matches
+
+__all__ = ["Index", "Matches", "load"]

@@ -1,0 +1,80 @@
+"""The compiled loops that settle a ranking in double precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mercer.runtime.jit import cached_njit
+from mercer.runtime.topk import is_worse
+
+__all__ = ["contenders", "keep_values", "settled"]
+
+
+@cached_njit(nogil=True)
+def contenders(ids, scores, margins, k):  # type: ignore[no-untyped-def]
+    """Return the ids whose score is within the margin of the k-th, -1 beside them, best first.
+
+    Both come with the best first. There are k columns, and more where a query needs them.
+    """
+    n, most = ids.shape
+    width = k
+    for i in range(n):
+        while width < most and scores[i, width] >= scores[i, k - 1] - margins[i]:
+            width += 1
+    kept = np.full((n, width), -1, np.int64)
+    for i in range(n):
+        for j in range(width):
+            if scores[i, j] >= scores[i, k - 1] - margins[i]:
+                kept[i, j] = ids[i, j]
+    return kept
+
+
+@cached_njit(nogil=True)
+def keep_values(rows, single, double, slack, scores):  # type: ignore[no-untyped-def]
+    """Copy the values of rows to their scores; return the place of the first odd one, or -1.
+
+    Rows of -1 are skipped. A value is odd that differs from the `single` one by more than `slack`.
+    """
+    odd = -1
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if rows[i, j] >= 0:
+                scores[i, j] = double[i, j]
+                if odd < 0 and abs(single[i, j] - double[i, j]) > slack[i, j]:
+                    odd = i * rows.shape[1] + j
+    return odd
+
+
+@cached_njit(nogil=True)
+def settled(ids, scores, squares, own, k):  # type: ignore[no-untyped-def]
+    """Return the k best ids of each query, their scores and distances, and their largest scale.
+
+    The larger score comes first, then the smaller id; -1 has the score of minus infinity.
+    `squares` has k(q, q) + k(x, x) and `own` √(k(q, q) k(x, x)).
+    """
+    n, width = ids.shape
+    best_ids = np.full((n, k), -1, np.int64)
+    best_scores, distances = np.full((n, k), -np.inf), np.full((n, k), np.inf)
+    scales = np.zeros(n)
+    order = np.empty(width, np.int64)
+    for i in range(n):
+        n_found = 0
+        for j in range(width):
+            if ids[i, j] < 0:
+                continue
+            place = n_found
+            while place > 0 and is_worse(
+                scores[i], ids[i], order[place - 1], scores[i, j], ids[i, j]
+            ):
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = j
+            n_found += 1
+        for place in range(min(k, n_found)):
+            j = order[place]
+            best_ids[i, place], best_scores[i, place] = ids[i, j], scores[i, j]
+            distances[i, place] = math.sqrt(max(squares[i, j] - 2 * scores[i, j], 0.0))
+            scales[i] = max(scales[i], own[i, j], abs(scores[i, j]))
+    return best_ids, best_scores, distances, scales

@@ -1,0 +1,74 @@
+"""How far bounds may be relaxed so that the nearest item is kept with a stated probability."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.errors import InputError, NotFittedError
+
+__all__ = ["relaxation", "residual_cosines", "usable"]
+
+
+def residual_cosines(
+    scores: npt.ArrayLike, Zq: npt.ArrayLike, Zx: npt.ArrayLike
+) -> npt.NDArray[np.float64]:
+    """Return (k(q, x) - z_q·z_x) / (R_q R_x) for pairs of vectors with their residuals last.
+
+    Relaxed bounds with a share β of R_q R_x keep exactly the pairs up to β (E eq. 28).
+    """
+    left, right = np.asarray(Zq, np.float64), np.asarray(Zx, np.float64)
+    products = np.einsum("ij,ij->i", left[:, :-1], right[:, :-1])
+    return np.asarray((np.asarray(scores) - products) / (left[:, -1] * right[:, -1]))
+
+
+def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
+    """Return the share β that a new pair exceeds with at most this probability's complement.
+
+    The conformal choice (PROOFS B19): the ⌈probability (m + 1)⌉-th smallest of m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.index.calibration import relaxation
+    >>> relaxation(np.array([0.1, 0.4, 0.2, 0.3]), probability=0.8)
+    0.4
+    """
+    if not 0 < probability < 1:
+        raise InputError(
+            f"Index.calibrate: probability is {probability!r}. Pass a number between 0 and 1."
+        )
+    m = len(cosines)
+    rank = int(np.ceil(probability * (m + 1)))
+    if rank > m:
+        raise InputError(
+            f"Index.calibrate: {m} queries cannot promise a probability of {probability}. That "
+            f"needs at least {least_queries(probability)}: pass more, or ask for less."
+        )
+    return float(np.clip(np.sort(cosines)[rank - 1], 0, 1))
+
+
+def usable(relaxation: float | None, limited: bool) -> float:
+    """Return the share that was learned, or say why a search cannot use it.
+
+    `limited` tells whether the search leaves out items, by a filter or a number of candidates.
+    """
+    if relaxation is None:
+        raise NotFittedError(
+            "Index.search: relaxed bounds are not calibrated for the items of now. Call "
+            "index.calibrate(Q, probability=0.95) with queries like those to come."
+        )
+    if limited:
+        raise InputError(
+            "Index.search: the calibrated probability holds for all items and as many "
+            "candidates as it takes. Leave out `candidates` and `where`, or `relaxed`."
+        )
+    return relaxation
+
+
+def least_queries(probability: float) -> int:
+    """Return how many queries a probability below 1 needs."""
+    n = max(1, int(probability / (1 - probability)) - 1)
+    while np.ceil(probability * (n + 1)) > n:
+        n += 1
+    return n

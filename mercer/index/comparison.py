@@ -1,0 +1,62 @@
+"""Compare queries with all rows, part after part, on threads: brute force."""
+
+from __future__ import annotations
+
+from mercer.index.parts import Part, Queries
+from mercer.index.ranking import SPARE, Ranking
+from mercer.index.recipe import Recipe
+from mercer.kernels import Prepared
+from mercer.runtime import parallel
+
+__all__ = ["Comparison"]
+
+TASKS_PER_THREAD = 4  # so that no thread waits long for the last one
+LEAST_QUERIES, MOST_QUERIES = 32, 256  # together: fewer would read the items too often
+KEPT = 1 << 22  # items kept for the queries of one task, at most
+
+
+class Comparison:
+    """The best items of queries among the parts compared so far.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The kernel, and its embedding.
+    P : Prepared
+        The queries.
+    k : int
+        How many items of each are wanted.
+    n_jobs : int, optional
+        How many threads; see `mercer.runtime.parallel.count`.
+    """
+
+    def __init__(self, recipe: Recipe, P: Prepared, k: int, n_jobs: int | None) -> None:
+        self.threads = parallel.count(n_jobs) if recipe.kernel._threads else 1
+        height = max(LEAST_QUERIES, -(-len(P) // (TASKS_PER_THREAD * self.threads)))
+        height = min(height, MOST_QUERIES, recipe.kernel._tile_shape[0], KEPT // (k + SPARE))
+        blocks = [
+            Queries(P[span], recipe.embedding, span.start)
+            for span in parallel.spans(len(P), max(1, height))
+        ]
+        n_cuts = -(-self.threads // len(blocks))  # few queries: the rows are cut as well
+        self.rankings = [
+            [Ranking(recipe, block, [], k, {}) for block in blocks] for _ in range(n_cuts)
+        ]
+
+    def compare(self, part: Part) -> None:
+        """Compare all queries with the rows of a part that are allowed."""
+        cuts = parallel.spans(len(part.items), -(-len(part.items) // len(self.rankings)))
+        tasks = [
+            (ranking, part, cut)
+            for rankings, cut in zip(self.rankings, cuts, strict=False)
+            for ranking in rankings
+        ]
+        parallel.run(Ranking.compare, tasks, n_jobs=self.threads, show=False)
+
+    def merged(self) -> list[Ranking]:
+        """Return one ranking for each block of queries, over all that was compared."""
+        first, *others = self.rankings
+        for place, ranking in enumerate(first):
+            for rankings in others:
+                ranking.absorb(rankings[place])
+        return first

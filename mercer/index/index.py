@@ -1,0 +1,398 @@
+"""The index: joins kernel, embedding and searcher, and merges the answers of its segments."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, Self
+
+from mercer import kernels, store
+from mercer.embeddings import Embedding
+from mercer.errors import CertificateWarning, InputError, NotFittedError
+from mercer.index import calibration, packing
+from mercer.index.description import describe
+from mercer.index.matches import Matches
+from mercer.index.pace import Pace
+from mercer.index.recipe import Recipe
+from mercer.index.searching import DISPROVED, Search, certified, check_effort
+from mercer.index.segments import Segments
+from mercer.kernels import Kernel
+from mercer.runtime.arrays import Array
+from mercer.runtime.params import Params, check_number
+from mercer.search import Searcher
+
+__all__ = ["Index"]
+
+
+class Index(Params):
+    """Items that can be searched by similarity, added to, removed from, filtered and saved.
+
+    Made by `mercer.exact` and its like.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity; scores are always its values.
+    embedding : Embedding
+        Turns items into vectors.
+    searcher : Searcher
+        Names candidates among vectors; each segment builds one like it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=500)
+    >>> index = mercer.exact("chi2", n_landmarks=100, n_components=32).fit(X).add(X)
+    >>> found = index.search(X[:2], k=3)
+    >>> found.ids[:, 0], found.exact
+    (array([0, 1]), array([ True,  True]))
+    """
+
+    learned = ("embedding_", "searcher_")
+    embedding_: Embedding
+    searcher_: Searcher
+    segments_: Segments
+    disproof_: str | None
+    relaxation_: float | None
+    probability_: float | None
+
+    def __init__(self, kernel: str | Kernel, embedding: Embedding, searcher: Searcher) -> None:
+        self.kernel = kernels.get(kernel)
+        self.embedding = embedding
+        self.searcher = searcher
+        self._validate()
+        self._forget()
+
+    def _validate(self) -> None:
+        if not self.embedding.serves(self.kernel):
+            raise InputError(
+                f"Index: {self.embedding!r} does not embed items for {self.kernel!r}. Give both "
+                "the same kernel."
+            )
+        self._pace = Pace()
+
+    # ---- learning and filling
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the embedding from items, forget what was added before, and return self.
+
+        Nothing is added: call `add` with the items that are to be found.
+
+        Parameters
+        ----------
+        X : items
+            The data, or a fair sample of it.
+        y : None
+            Not used.
+        """
+        learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
+        self.embedding_, self.searcher_ = learned.embedding, learned.searcher
+        self._forget()
+        return self
+
+    def empty(self) -> Index:
+        """Return an index that has learned the same and has no items.
+
+        Several of them, filled with different items, give candidates that can be compared.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> index = mercer.exact("chi2").fit(X).add(X)
+        >>> len(index.empty()), index.empty().add(X[:1]).search(X[:1], k=1).ids
+        (0, array([[0]]))
+        """
+        self._require_fitted("empty")
+        new = self.fresh()
+        new.embedding_, new.searcher_ = self.embedding_, self.searcher_
+        return new
+
+    def add(
+        self, X: Any, ids: Any = None, *, n_jobs: int | None = None,
+        show_progress: bool | None = None,
+    ) -> Self:  # fmt: skip
+        """Add items and return self.
+
+        Parameters
+        ----------
+        X : items
+            As those given to `fit`. They are not copied where they have the right type.
+        ids : array_like of int or str, shape (len(X),), optional
+            What to call them, each once; by default numbers, from 0 or from the largest on.
+        n_jobs : int, optional
+            How many threads; see `mercer.runtime.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+        """
+        self._require_fitted("add")
+        P = self.kernel.prepare(X, where="Index.add")
+        names = self.segments_.new_ids(ids, len(P), "Index.add")
+        new = self._recipe.build(P, names, n_jobs, show_progress)
+        self.segments_ = self._recipe.tidied(self.segments_.with_last(new), n_jobs)
+        self._forget_calibration()
+        return self
+
+    def remove(self, ids: Any) -> Self:
+        """Remove items by their ids and return self; ids that are not there are an error.
+
+        Parameters
+        ----------
+        ids : array_like of int or str
+            Which items, each once.
+        """
+        self.segments_ = self.segments_.without(ids, "Index.remove")
+        self._forget_calibration()
+        return self
+
+    def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
+        """Rebuild all items as one segment, without those that were removed; return self."""
+        old = self.segments_.members
+        if len(old) > 1 or any(segment.removed.any() for segment in old):
+            self.segments_ = Segments((self._recipe.join(old, n_jobs, show_progress),))
+        return self
+
+    # ---- searching
+
+    def search(
+        self, Q: Any, k: int = 10, *, candidates: int | None = None, effort: int | None = None,
+        where: Any = None, relaxed: bool = False, n_jobs: int | None = None,
+        show_progress: bool | None = None,
+    ) -> Matches:  # fmt: skip
+        """Find the k most similar items of every query.
+
+        Parameters
+        ----------
+        Q : items
+            The queries.
+        k : int
+            How many items to find for each. Where there are fewer, the rest is -1 (or None).
+        candidates : int, optional
+            At most this many kernel values per query beyond the landmarks. By default as many
+            as a proof needs; where the method knows no proof, ten times k and at least 100.
+            `exact` tells for which queries they were enough.
+        effort : int, optional
+            How hard to look for candidates: the `n_probe` of `inverted` or the `ef` of `graph`,
+            for this search. By default that of `index.searcher`.
+        where : array_like, optional
+            Which items may be found: their ids, or a mask over `ids`.
+        relaxed : bool
+            Whether to be content with the probability chosen by `calibrate`, for fewer kernel
+            values (E eq. 28). Nothing is then `exact`.
+        n_jobs : int, optional
+            How many threads at most; see `mercer.runtime.parallel.count`. A few queries stay on
+            one, where the last ones were quick.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+
+        Returns
+        -------
+        Matches
+            Best first; among equal scores the item added first comes first.
+        """
+        check_effort(self.searcher, candidates, effort)
+        limited = candidates is not None or where is not None
+        share = calibration.usable(self.relaxation_, limited) if relaxed else 1.0
+        search = self._search("search", n_jobs, show_progress)
+        # of the parameters, which users may change for all searches to come
+        found = search.best(Q, k, where, candidates, effort or self.searcher.effort, share)
+        self._note(search.disproof)
+        probability = self.probability_ if relaxed else 0.0
+        return certified(found, self.disproof_ is None, probability or 0.0)
+
+    def within(
+        self, Q: Any, score: float, *, where: Any = None, n_jobs: int | None = None,
+        show_progress: bool | None = None,
+    ) -> list[Matches]:  # fmt: skip
+        """Find every item that scores at least so much, for every query.
+
+        Parameters
+        ----------
+        Q : items
+            The queries.
+        score : float
+            The least kernel value.
+        where : array_like, optional
+            Which items may be found: their ids, or a mask over `ids`.
+        n_jobs : int, optional
+            How many threads; see `mercer.runtime.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+
+        Returns
+        -------
+        list of Matches
+            One for each query, with one row of as many items as there are, best first.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> index = mercer.exact("chi2").fit(X).add(X)
+        >>> index.within([[0.5, 0.5]], score=0.9)[0].ids
+        array([[0, 2]])
+        """
+        check_number("Index.within", "score", score)
+        if not (self._known.bounded or self._known.exhaustive):
+            raise InputError(
+                "Index.within: this method has no bounds, so it cannot tell when all items are "
+                "found. Use an index made by mercer.exact or mercer.brute."
+            )
+        search = self._search("within", n_jobs, show_progress)
+        lists = search.above(Q, float(score), where)
+        self._note(search.disproof)
+        return [certified(one, self.disproof_ is None) for one in lists]
+
+    def calibrate(self, Q: Any, probability: float = 0.95, *, n_jobs: int | None = None) -> Self:
+        """Learn, from queries like those to come, how far the bounds may be relaxed.
+
+        The true nearest item of a new query is then found by ``search(..., relaxed=True)`` with
+        at least this probability, over the choice of both: the conformal argument. It holds for
+        the items of now: adding or removing forgets it.
+
+        Parameters
+        ----------
+        Q : items
+            Queries that are not among the items, drawn as those to come are.
+        probability : float
+            Between 0 and 1. It needs at least ``probability / (1 - probability)`` queries.
+        n_jobs : int, optional
+            How many threads; see `mercer.runtime.parallel.count`.
+        """
+        check_number("Index.calibrate", "probability", probability, above=0)
+        if not self._known.bounded or not len(self):
+            raise InputError("Index.calibrate: needs an index made by mercer.exact, with items.")
+        P = self.kernel.prepare(Q, where="Index.calibrate")
+        nearest = self.search(P, 1, n_jobs=n_jobs)
+        items = self.segments_.items(nearest.ids[:, 0])
+        cosines = calibration.residual_cosines(
+            nearest.scores[:, 0],
+            self.embedding_.transform(P, n_jobs=n_jobs),
+            self.embedding_.transform(items, n_jobs=n_jobs),
+        )
+        self.relaxation_ = calibration.relaxation(cosines, probability)
+        self.probability_ = float(probability)
+        return self
+
+    # ---- looking
+
+    def encode(self, X: Any, *, n_jobs: int | None = None) -> Array:
+        """Return the codes of items, by methods that have codes.
+
+        Parameters
+        ----------
+        X : items
+            As those given to `fit`; they are not added.
+        n_jobs : int, optional
+            How many threads; see `mercer.runtime.parallel.count`.
+
+        Returns
+        -------
+        ndarray of uint8, shape (len(X), n_bytes)
+            Bits are packed as ``numpy.packbits`` does.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> mercer.klsh("chi2", n_bits=20).fit(X).encode(X).shape
+        (3, 3)
+        """
+        self._require_fitted("encode")
+        return self._recipe.encode(X, n_jobs)
+
+    def __len__(self) -> int:
+        return len(self.segments_)
+
+    def __bool__(self) -> bool:
+        return True  # an empty index is still an index
+
+    @property
+    def ids(self) -> Array:
+        """The ids of all items, in the order they were added."""
+        return self.segments_.ids
+
+    def info(self) -> dict[str, Any]:
+        """Return what this index is, as plain values.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> mercer.exact("chi2").info()["kernel"]
+        'Chi2()'
+        """
+        recipe = self._known
+        return {
+            **describe(recipe, self.segments_),
+            "fitted": self.is_fitted,
+            "certified": self.disproof_ is None
+            and (recipe.exhaustive or (recipe.bounded and self.kernel.psd)),
+            "disproof": self.disproof_,
+            "relaxed probability": self.probability_,
+        }
+
+    # ---- keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this index to a folder, in place of one that is there; `mercer.load` reads it.
+
+        Whatever happens meanwhile, the folder holds the old index or the new one.
+
+        Parameters
+        ----------
+        path : path
+            A new or empty folder, or one that holds an index.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> folder = tempfile.mkdtemp()
+        >>> mercer.exact("chi2").fit(X).add(X).save(folder)
+        >>> len(mercer.load(folder))
+        3
+        """
+        facts = {name: vars(self)[name] for name in ("disproof_", "relaxation_", "probability_")}
+        store.write(path, packing.pack(self._known, self.segments_, facts))
+
+    # ---- steps
+
+    def _require_fitted(self, verb: str = "search") -> None:
+        if not self.is_fitted:
+            raise NotFittedError(f"Index.{verb}: not fitted yet. Call index.fit(X) first.")
+
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe(self.kernel, self.embedding_, self.searcher_)
+
+    @property
+    def _known(self) -> Recipe:
+        """The recipe, fitted or not."""
+        if self.is_fitted:
+            return self._recipe
+        return Recipe(self.kernel, self.embedding, self.searcher)
+
+    def _search(self, verb: str, n_jobs: int | None, show_progress: bool | None) -> Search:
+        self._require_fitted(verb)
+        return Search(
+            self._recipe, self.segments_, self._pace, f"Index.{verb}", n_jobs, show_progress
+        )
+
+    def _note(self, disproof: str | None) -> None:
+        """Remember that the kernel broke its claims, and say it once for each search."""
+        if disproof:
+            self.disproof_ = self.disproof_ or disproof
+            warnings.warn(f"{disproof}. {DISPROVED}", CertificateWarning, stacklevel=3)
+
+    def _forget(self) -> None:
+        self.segments_, self.disproof_ = Segments(), None
+        self._forget_calibration()
+
+    def _forget_calibration(self) -> None:
+        self.relaxation_ = self.probability_ = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("segments_", "disproof_", "relaxation_", "probability_")
+        return super().__getstate__() | {name: getattr(self, name) for name in kept}

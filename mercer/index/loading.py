@@ -1,0 +1,67 @@
+"""Load a saved index."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import mercer
+from mercer import store
+from mercer.errors import KernelError, StoreError
+from mercer.index import packing
+from mercer.index.index import Index
+
+__all__ = ["load"]
+
+
+def load(path: str | os.PathLike[str]) -> Index:
+    """Return the index that `Index.save` wrote to a folder.
+
+    Arrays stay on disk and are read where a search looks at them, so opening takes no longer for
+    a large index. Nothing in the folder is run: kernels of your own are found by the name they
+    were given by `mercer.register`, and a few of their values are compared.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+
+    Returns
+    -------
+    Index
+        It answers as the saved one did, and can be added to, removed from and saved again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import mercer
+    >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+    >>> folder = tempfile.mkdtemp()
+    >>> mercer.exact("chi2").fit(X).add(X, ids=["a", "b", "c"]).save(folder)
+    >>> mercer.load(folder).search([[0.9, 0.1]], k=1).ids
+    array([['b']], dtype=object)
+    """
+    manifest = store.read(path)
+    try:
+        return _rebuilt(manifest["index"], manifest["mercer"] == mercer.__version__)
+    except (StoreError, KernelError) as error:
+        raise StoreError(f"load: {os.fspath(path)}: {str(error).rstrip('.')}.") from error
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise StoreError(
+            f"load: {os.fspath(path)} does not describe an index of this version "
+            f"({type(error).__name__}: {error}). It was saved by mercer {manifest['mercer']}; "
+            f"this is {mercer.__version__}. Build and save the index again."
+        ) from error
+
+
+def _rebuilt(tree: dict[str, Any], same_version: bool) -> Index:
+    recipe = packing.unpack_recipe(tree)
+    index = Index(recipe.kernel, recipe.embedding.fresh(), recipe.searcher.fresh())
+    if recipe.embedding.is_fitted:
+        index.embedding_, index.searcher_ = recipe.embedding, recipe.searcher
+    index.segments_ = packing.unpack_segments(tree, recipe)
+    facts = tree["facts"]
+    index.disproof_ = facts["disproof_"]
+    index.relaxation_, index.probability_ = facts["relaxation_"], facts["probability_"]
+    packing.check_kernel(tree, recipe, index.segments_, same_version)
+    return index

@@ -1,0 +1,131 @@
+"""What a search returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.errors import InputError
+from mercer.runtime import topk
+from mercer.runtime.arrays import Array, Ids
+
+__all__ = ["Matches"]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The most similar items of each query, best first.
+
+    Attributes
+    ----------
+    ids : ndarray of int64 or str, shape (n_queries, k)
+        The items found; -1, or None beside strings, where there are fewer than k.
+    scores : ndarray of float32, shape (n_queries, k)
+        Their true kernel values, decreasing; minus infinity where there is no item.
+    distances : ndarray of float32, shape (n_queries, k)
+        ``sqrt(k(q, q) + k(x, x) - 2 k(q, x))``, the distance in the kernel's own space.
+    exact : ndarray of bool, shape (n_queries,)
+        Proven: no other item scores above the last one by more than `tolerance`.
+    evaluations : ndarray of int64, shape (n_queries,)
+        For how many items the kernel was evaluated, beyond the landmarks.
+    landmark_evaluations : ndarray of int64, shape (n_queries,)
+        For how many landmarks it was evaluated.
+    tolerance : ndarray of float32, shape (n_queries,)
+        How far rounding can move the difference of two scores of this query.
+    probability : ndarray of float32, shape (n_queries,)
+        With which probability at least the most similar item is among those found: 1 where
+        `exact`, what was asked for where the bounds were relaxed, 0 where nothing is known.
+    kernel : str
+        The kernel whose values the scores are, as it prints itself.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> found = mercer.evaluate.ground_truth("linear", [[1.0], [3.0], [2.0]], [[1.0]], k=2)
+    >>> found.ids, found.scores
+    (array([[1, 2]]), array([[3., 2.]], dtype=float32))
+    >>> found.to_list()
+    [[(1, 3.0), (2, 2.0)]]
+    """
+
+    ids: Array
+    scores: npt.NDArray[np.float32]
+    distances: npt.NDArray[np.float32]
+    exact: npt.NDArray[np.bool_]
+    evaluations: Ids
+    landmark_evaluations: Ids
+    tolerance: npt.NDArray[np.float32]
+    probability: npt.NDArray[np.float32]
+    kernel: str
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def to_list(self) -> list[list[tuple[Any, float]]]:
+        """Return ``(id, score)`` pairs, query by query, without the empty places."""
+        return [
+            [(i, s) for i, s in zip(ids, scores, strict=True) if i is not None and i != -1]
+            for ids, scores in zip(self.ids.tolist(), self.scores.tolist(), strict=True)
+        ]
+
+    @classmethod
+    def concatenate(cls, blocks: Sequence[Matches]) -> Matches:
+        """Return the answers to several blocks of queries as one.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> blocks = [mercer.evaluate.ground_truth("linear", [[1.0]], [[q]], 1) for q in (2, 3)]
+        >>> mercer.Matches.concatenate(blocks).scores.ravel()
+        array([2., 3.], dtype=float32)
+        """
+        if len(blocks) == 1:
+            return blocks[0]
+        arrays = {
+            field.name: np.concatenate([getattr(block, field.name) for block in blocks])
+            for field in fields(cls)
+            if field.name != "kernel"
+        }
+        return cls(**arrays, kernel=blocks[0].kernel)
+
+    @classmethod
+    def merge(cls, answers: Sequence[Matches], k: int) -> Matches:
+        """Return the k best of several answers to the same queries, from different items.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> left = mercer.evaluate.ground_truth("linear", [[1.0], [4.0]], [[1.0]], 2)
+        >>> right = mercer.evaluate.ground_truth("linear", [[3.0], [2.0]], [[1.0]], 2)
+        >>> mercer.Matches.merge([left, right], k=3).scores
+        array([[4., 3., 2.]], dtype=float32)
+        """
+        if len({(len(one), one.kernel) for one in answers}) != 1:
+            raise InputError("Matches.merge: the answers are to other queries or kernels.")
+        ids, scores, distances = (
+            np.concatenate([getattr(one, name) for one in answers], axis=1)
+            for name in ("ids", "scores", "distances")
+        )
+        places = np.tile(np.arange(ids.shape[1]), (len(ids), 1))
+        order = topk.ordered(places, scores)[0][:, :k]
+        return cls(
+            ids=np.take_along_axis(ids, order, 1),
+            scores=np.take_along_axis(scores, order, 1),
+            distances=np.take_along_axis(distances, order, 1),
+            exact=np.all([one.exact for one in answers], axis=0),
+            evaluations=np.sum([one.evaluations for one in answers], axis=0),
+            landmark_evaluations=np.sum([one.landmark_evaluations for one in answers], axis=0),
+            tolerance=np.max([one.tolerance for one in answers], axis=0),
+            probability=np.min([one.probability for one in answers], axis=0),
+            kernel=answers[0].kernel,
+        )
+
+    def __repr__(self) -> str:
+        queries, k = self.ids.shape
+        share = f"{int(self.exact.sum())} exact, " if queries else ""
+        work = f"{self.evaluations.mean():.0f} evaluations each" if queries else "no queries"
+        return f"Matches({queries} queries, k={k}, {share}{work})"

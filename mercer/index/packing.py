@@ -1,0 +1,108 @@
+"""What an index knows, as a plain tree of values and arrays, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.embeddings import Embedding
+from mercer.errors import StoreError
+from mercer.index.recipe import Recipe
+from mercer.index.segment import Segment
+from mercer.index.segments import Segments
+from mercer.kernels import Kernel, Prepared
+from mercer.runtime.params import plain
+from mercer.search import Rows, Searcher
+from mercer.store.manifest import RESTORE
+from mercer.store.objects import (
+    pack_items,
+    pack_kernel,
+    pack_object,
+    require_lengths,
+    unpack_items,
+    unpack_kernel,
+    unpack_object,
+)
+from mercer.store.witness import check_samples, samples
+
+__all__ = ["check_kernel", "pack", "unpack_recipe", "unpack_segments"]
+
+
+def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return an index as a tree that `mercer.store` can write.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Its kernel, embedding and searcher.
+    segments : Segments
+        Its items.
+    facts : dict
+        Its own learned values: strings, numbers and None.
+    """
+    return {
+        "kernel": pack_kernel(recipe.kernel),
+        "embedding": pack_object(recipe.embedding, recipe.kernel),
+        "searcher": pack_object(recipe.searcher, recipe.kernel),
+        "segments": [_pack_segment(segment) for segment in segments.members],
+        "samples": samples(_witness(recipe.embedding, segments)),
+        "facts": {name: plain(value) for name, value in facts.items()},
+    }
+
+
+def _pack_segment(segment: Segment) -> dict[str, Any]:
+    return {
+        "items": pack_items(segment.items),
+        "own": segment.own,
+        "rows": {name: plain(value) for name, value in segment.rows.kept().items()},
+        "ids": segment.ids,
+        "removed": segment.removed,
+    }
+
+
+def _witness(embedding: Embedding, segments: Segments) -> Prepared | None:
+    """Return the items whose kernel values are kept."""
+    first = segments.members[0].items if segments.members else None
+    found = getattr(embedding, "landmarks_", None)
+    return found if isinstance(found, Prepared) else first
+
+
+def unpack_recipe(tree: dict[str, Any]) -> Recipe:
+    """Return the kernel, the embedding and the searcher of a tree."""
+    kernel = unpack_kernel(tree["kernel"])
+    return Recipe(
+        kernel,
+        unpack_object(tree["embedding"], kernel, Embedding),
+        unpack_object(tree["searcher"], kernel, Searcher),
+    )
+
+
+def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
+    """Return the segments of a tree."""
+    return Segments(
+        tuple(_unpack_segment(one, recipe.kernel, recipe.searcher) for one in tree["segments"])
+    )
+
+
+def _unpack_segment(tree: dict[str, Any], kernel: Kernel, searcher: Searcher) -> Segment:
+    P = unpack_items(tree["items"], kernel)
+    rows: Rows = searcher.rows(**tree["rows"])
+    own, ids, removed = tree["own"], tree["ids"], tree["removed"]
+    require_lengths(
+        "a segment", items=len(P), rows=len(rows), own=len(own), ids=len(ids),
+        removed=len(removed),
+    )  # fmt: skip
+    if own.dtype != np.float64 or removed.dtype != bool or ids.dtype.kind not in "iU":
+        raise StoreError(
+            f"a segment has k(x, x) as {own.dtype}, ids as {ids.dtype} and its mask as "
+            f"{removed.dtype}, not as float64, integers or strings, and bool. {RESTORE}"
+        )
+    return Segment(P, own, rows, ids, removed)
+
+
+def check_kernel(
+    tree: dict[str, Any], recipe: Recipe, segments: Segments, same_version: bool
+) -> None:
+    """Raise StoreError where the kernel is not the one that the index was saved with."""
+    check_samples(_witness(recipe.embedding, segments), tree["samples"], same_version)

@@ -1,0 +1,392 @@
+"""Rank candidates by the true kernel, and know when the ranking is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from mercer.index._settling import contenders, keep_values, settled
+from mercer.index.parts import Part, Queries
+from mercer.index.recipe import Recipe
+from mercer.kernels import Kernel, Prepared
+from mercer.kernels.similarity import unit
+from mercer.runtime import parallel, topk
+from mercer.runtime.arrays import Array, Ids
+from mercer.search._loops import drop_known
+from mercer.search.base import BoundedSearcher, Candidates, Floats, Mask
+
+__all__ = ["SPARE", "Ranking"]
+
+SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
+LEAST = 100  # candidates scored where nothing tells when to stop
+ROUND = 32  # candidates of each query scored before the threshold is looked at again
+CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
+MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared, tile by tile
+TILE_ROWS = 1024
+TINY = 1e-37  # values below count as 0
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
+
+class Ranking:
+    """The best items of some queries so far, over all parts.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The kernel, and how candidates are found.
+    queries : Queries
+        What is looked for.
+    parts : list of Part
+        Where.
+    k : int
+        How many items of each query are wanted.
+    tolerances : dict
+        What rounding may move kernel values by, as `Kernel.tolerance`, for each part by its first
+        row.
+    """
+
+    def __init__(
+        self, recipe: Recipe, queries: Queries, parts: list[Part], k: int,
+        tolerances: dict[int, float],
+    ) -> None:  # fmt: skip
+        self.kernel, self.searcher, self.bounded = recipe.kernel, recipe.searcher, recipe.bounded
+        self.queries, self.parts, self.k = queries, parts, k
+        self.tolerances = tolerances
+        n = len(queries)
+        self.ids, self.scores = topk.empty(n, k + SPARE)
+        self.evaluations = np.zeros(n, np.int64)
+        self.proven = np.zeros(n, bool)
+        self.disproof: str | None = None
+        self.slacks: dict[int, float] = {}
+        self.errors: dict[int, Array] = {}
+
+    # ---- ways to search
+
+    def search_all(self, relaxed: float = 1.0) -> None:
+        """Evaluate in the order of the bounds until none can change the answer (PROOFS B20).
+
+        A first threshold comes from rows that look good; it saves looking at most bounds.
+        """
+        if not self.parts:
+            return
+        bounds = cast(BoundedSearcher, self.searcher)
+        Zq = self.queries.vectors
+        found = [bounds.seeds(part.rows, Zq, self.k, part.allowed) for part in self.parts]
+        seeds = _best_of(found, self.k)[0]
+        for part, some in zip(self.parts, seeds, strict=True):
+            scores = self._score(part, some.rows, some.values, bounds.seed_share)
+            self._offer(part, some.rows, scores)
+        for part, known in zip(self.parts, seeds, strict=True):
+            floors = self._threshold() - self.error(part)
+            some = bounds.reaching(part.rows, Zq, floors, part.allowed, relaxed, self._give_up)
+            self._compare_all(part, some.given_up, known)
+            self._descend(part, some, relaxed, np.sort(known.rows, axis=1))
+        self.proven[:] = relaxed == 1.0
+
+    def search_some(self, n: int | None = None, effort: int | None = None) -> None:
+        """Evaluate at most n candidates of each query, the most promising first.
+
+        Ten times as many as are wanted by default, and at least 100. `effort` is for searchers
+        that take it.
+        """
+        n = max(LEAST, 10 * self.k) if n is None else n
+        if not self.parts:
+            return
+        # where values are bounds, one more tells what the others cannot exceed
+        find, Zq = self.searcher.candidates, self.queries.vectors
+        found = [find(p.rows, Zq, n + self.bounded, p.allowed, effort) for p in self.parts]
+        kept, following = _best_of(found, n)
+        for part, some in zip(self.parts, kept, strict=True):
+            self._descend(part, some)
+        everything = self.evaluations == sum(part.n_allowed for part in self.parts)
+        self.proven[:] = everything | self._nothing_better(following)
+
+    def _nothing_better(self, following: Floats) -> Mask:
+        """Whether no item that was left out can score above the k-th best by more than rounding.
+
+        `following` bounds them, where values are bounds. Without, no item of a positive
+        semi-definite kernel exceeds √(k(q, q) k(x, x)).
+        """
+        threshold = self._threshold()
+        if self.bounded:
+            return np.asarray(following < threshold - self._worst_error)
+        largest = max(part.largest for part in self.parts)
+        return np.asarray(self.kernel.psd & (self.root * largest <= threshold + self._worst_error))
+
+    def search_above(self, score: float) -> list[tuple[Ids, Array]]:
+        """Return, for each query, every row that scores at least so much, best first."""
+        kept: list[list[tuple[Ids, Array]]] = [[] for _ in range(len(self.queries))]
+        find = self._above_by_bounds if self.bounded else self._above_by_comparing
+        for part in self.parts:
+            # a value off by a share of itself is off by no more than that of the score, where
+            # it matters
+            error = np.maximum(self.error(part), self.tolerances[part.first] * abs(score))
+            rows, bounds = find(part, np.float32(score) - error)
+            scores = self._score(part, rows, bounds, dtype=DOUBLE)
+            for query, (named, values) in enumerate(zip(rows, scores, strict=True)):
+                good = values >= score
+                kept[query].append((part.first + named[good], values[good]))
+        self.proven[:] = True
+        return [_joined(lists) for lists in kept]
+
+    def _above_by_bounds(self, part: Part, floors: Array) -> tuple[Ids, Array | None]:
+        """Return the rows whose bounds reach the floors, and the bounds."""
+        bounds = cast(BoundedSearcher, self.searcher)
+        some = bounds.reaching(part.rows, self.queries.vectors, floors, part.allowed)
+        some.rows[:] = self._below_ceiling(part, some.rows, floors)
+        self.evaluations += (some.rows >= 0).sum(axis=1)
+        return some.rows, some.values
+
+    def _above_by_comparing(self, part: Part, floors: Array) -> tuple[Ids, Array | None]:
+        """Return the rows whose float32 scores reach the floors."""
+        hits = [
+            np.argwhere(tile >= floors[:, None]) + np.array([0, start])
+            for start, tile in self._tiles(self.queries.items, part, slice(0, len(part.items)))
+        ]
+        self.evaluations += part.n_allowed
+        queries, rows = np.concatenate(hits).T
+        order = np.lexsort((rows, queries))
+        counts = np.bincount(queries, minlength=len(self.queries))
+        found = np.full((len(counts), int(counts.max(initial=0))), -1)
+        found[np.arange(found.shape[1]) < counts[:, None]] = rows[order]
+        return found, None
+
+    # ---- brute force
+
+    def compare(self, part: Part, cut: slice) -> None:
+        """Compare all queries with some rows of a part; `finish` ends what this begins."""
+        n_allowed = cut.stop - cut.start
+        if part.allowed is not None:
+            n_allowed = int(np.count_nonzero(part.allowed.mask[cut]))
+        if n_allowed:
+            for start, tile in self._tiles(self.queries.items, part, cut):
+                topk.update(self.ids, self.scores, tile, part.first + start)
+        self.evaluations += n_allowed
+
+    def absorb(self, other: Ranking) -> None:
+        """Take what another ranking of the same queries found among other rows."""
+        topk.offer(self.ids, self.scores, other.ids, other.scores)
+        self.evaluations += other.evaluations
+
+    def finish(self, parts: list[Part], tolerances: dict[int, float]) -> None:
+        """Order what was found; all rows of these parts were compared."""
+        self.ids, self.scores = topk.ordered(self.ids, self.scores)
+        self.parts, self.tolerances = parts, tolerances
+        self.proven[:] = True
+
+    # ---- steps
+
+    @cached_property
+    def root(self) -> Array:
+        """√k(q, q) of each query."""
+        return np.asarray(np.sqrt(np.maximum(self.queries.own, 0)))
+
+    @cached_property
+    def ceiling(self) -> Kernel | None:
+        """A kernel that is never below; where it is too low, an item needs no evaluation."""
+        narrow = self.queries.vectors.shape[1] <= CEILING_PAYS
+        return self.kernel.ceiling if narrow else None
+
+    def _descend(
+        self, part: Part, found: Candidates, relaxed: float = 1.0, known: Ids | None = None
+    ) -> None:
+        """Score candidates, the largest bounds first, while they can still matter.
+
+        Rows that are `known`, increasing for each query, were scored before.
+        """
+        error = self.error(part)
+        bounded = self.bounded
+        step = ROUND if bounded else max(1, found.rows.shape[1])
+        for start in range(0, found.rows.shape[1], step):
+            rows = found.rows[:, start : start + step]
+            values = found.values[:, start : start + step]
+            if bounded:
+                floors = self._threshold() - error
+                rows = np.where(values >= floors[:, None], rows, -1)
+                if (rows < 0).all():
+                    return
+                rows = self._below_ceiling(part, rows, floors)
+            if known is not None:
+                drop_known(rows, known)
+            scores = self._score(part, rows, values if bounded else None, relaxed)
+            self._offer(part, rows, scores)
+
+    @property
+    def _give_up(self) -> float:
+        """The share of rows as candidates from which on comparing all is faster."""
+        return MOST if self.kernel._threads else 1.0  # Python code for every pair is dear
+
+    def _compare_all(self, part: Part, given_up: Mask | None, known: Candidates) -> None:
+        """Compare the queries that were given up with every row, in whole tiles."""
+        if given_up is None or not given_up.any():
+            return
+        queries = np.flatnonzero(given_up)
+        ids, scores = self._heaps_without(part, queries)
+        P = self.queries.items.take(queries)
+        for start, tile in self._tiles(P, part, slice(0, len(part.items))):
+            topk.update(ids, scores, tile, part.first + start)
+        self.ids[queries], self.scores[queries] = topk.ordered(ids, scores)
+        counted = (known.rows[queries] >= 0).sum(axis=1)
+        self.evaluations[queries] += part.n_allowed - counted
+
+    def _tiles(self, P: Prepared, part: Part, cut: slice) -> Iterator[tuple[int, Floats]]:
+        """Yield the first row and the scores of tile after tile; minus infinity where forbidden."""
+        width = min(TILE_ROWS, self.kernel._tile_shape[1], cut.stop - cut.start)
+        buffer = np.empty((len(P), width), np.float32)
+        for span in parallel.spans(cut.stop, width, cut.start):
+            tile = buffer[:, : span.stop - span.start]
+            first = self.queries.first, part.first + span.start
+            self.kernel.tile(P, part.items[span], tile, first)
+            if part.allowed is not None:
+                tile[:, ~part.allowed.mask[span]] = -np.inf
+            yield span.start, tile
+
+    def _heaps_without(self, part: Part, queries: Ids) -> topk.Best:
+        """Return the heaps of some queries without the rows of a part."""
+        ids, scores = self.ids[queries], self.scores[queries]
+        inside = (ids >= part.first) & (ids < part.first + len(part.items))
+        ids[inside], scores[inside] = -1, -np.inf
+        order = np.lexsort((-ids, scores), axis=-1)  # the worst first is a heap, as `update` needs
+        return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
+
+    def _below_ceiling(self, part: Part, rows: Ids, floors: Array) -> Ids:
+        """Return the rows whose ceiling reaches the floor too (PROOFS F2), -1 for the others."""
+        if self.ceiling is None:
+            return rows
+        rows = np.ascontiguousarray(rows)
+        tops = self.ceiling.gather(self.queries.items, part.items, rows, SINGLE)
+        slack = self._ceiling_slack(part, self.ceiling)
+        return np.where(tops >= floors[:, None] - slack, rows, -1)
+
+    def _ceiling_slack(self, part: Part, ceiling: Kernel) -> float:
+        """Bound the rounding of the ceiling's float32 values."""
+        if part.first not in self.slacks:
+            both = self.queries.items, part.items
+            scale = np.sqrt(np.prod([ceiling._diag(P, DOUBLE).max() for P in both]))
+            self.slacks[part.first] = float(ceiling.tolerance(*both) * scale + TINY)
+        return self.slacks[part.first]
+
+    def _score(
+        self, part: Part, rows: Ids, bounds: Array | None = None, relaxed: float = 1.0,
+        dtype: np.dtype[np.floating] = SINGLE,
+    ) -> Array:  # fmt: skip
+        rows = np.ascontiguousarray(rows)
+        scores = self.kernel.gather(self.queries.items, part.items, rows, dtype, self.queries.first)
+        if bounds is not None:
+            self._falsify(part, rows, bounds, scores, relaxed)
+        return scores
+
+    def _offer(self, part: Part, rows: Ids, scores: Array) -> None:
+        self.evaluations += topk.insert(self.ids, self.scores, rows, scores, part.first)
+
+    def _threshold(self) -> Array:
+        """Return the k-th best score of each query so far."""
+        return self.scores[:, self.k - 1]
+
+    def error(self, part: Part) -> Array:
+        """Bound the rounding of one float32 score, for each query."""
+        if part.first not in self.errors:
+            scale = self.tolerances[part.first] * part.largest
+            self.errors[part.first] = np.asarray(scale * self.root + TINY, np.float32)
+        return self.errors[part.first]
+
+    @cached_property
+    def _worst_error(self) -> Array:
+        """The rounding of one float32 score of any part, for each query."""
+        return np.asarray(np.max([self.error(part) for part in self.parts], axis=0))
+
+    def _falsify(self, part: Part, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
+        """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (PROOFS C1)."""
+        bounded = cast(BoundedSearcher, self.searcher)
+        residuals = bounded.residuals(part.rows)[rows] * self.queries.vectors[:, -1:]
+        scale = self.root[:, None] * np.sqrt(np.maximum(part.own[rows], 0))
+        slack = (self.tolerances[part.first] + 4 * unit(np.float32)) * scale + TINY
+        tops = bounds + (1 - relaxed) * residuals  # z·z + R R', with its rounding inside
+        above = np.subtract(scores, tops, where=rows >= 0, out=np.zeros_like(scores))
+        wrong = (above > slack) | (
+            above < -(2 * residuals + self.queries.embedding.rounding_ * scale + slack)
+        )
+        if wrong.any() and self.disproof is None:
+            i, j = np.argwhere(wrong)[0]
+            self.disproof = (
+                f"{self.kernel!r} gave {scores[i, j]:.6g} for query {self.queries.first + i} and "
+                f"row {part.first + rows[i, j]}, outside of what a positive semi-definite kernel "
+                f"can give there ({tops[i, j] - 2 * residuals[i, j]:.6g} to {tops[i, j]:.6g})"
+            )
+
+    # ---- the answer
+
+    def settle(self) -> tuple[Ids, Array, Array, Array]:
+        """Return rows, scores, distances and tolerances: the best by double precision."""
+        kept = contenders(self.ids, self.scores, 2 * self._margins(), self.k)
+        places = [_rows_in(part, kept) for part in self.parts]
+        own = np.zeros(kept.shape)
+        for part, rows in zip(self.parts, places, strict=True):
+            own = np.where(rows >= 0, part.own[rows], own)
+        asked = self.queries.own[:, None]
+        scale = np.sqrt(np.abs(asked * own))
+        scores = np.full(kept.shape, -np.inf)
+        for part, rows in zip(self.parts, places, strict=True):
+            self._evaluate_again(part, rows, scale, scores)
+        ids, scores, distances, largest = settled(kept, scores, asked + own, scale, self.k)
+        # two scores are compared and each may be off by the kernel's tolerance
+        return ids, scores, distances, 2 * max(self.tolerances.values()) * largest
+
+    def _margins(self) -> Array:
+        """Bound the rounding of the scores that were kept, for each query."""
+        if self.kernel.psd:
+            return self._worst_error
+        largest = np.abs(np.where(self.ids >= 0, self.scores, 0)).max(axis=1)  # may exceed √(k k)
+        own = np.float32(max(self.tolerances.values())) * largest
+        return np.asarray(np.maximum(self._worst_error, own))
+
+    def _evaluate_again(self, part: Part, rows: Ids, scale: Array, scores: Array) -> None:
+        """Fill in the values of rows in double precision, and test that they agree with the first.
+
+        `exact` rests on that too. `scale` has √(k(q, q) k(x, x)).
+        """
+        double = self.kernel.gather(
+            self.queries.items, part.items, rows, DOUBLE, self.queries.first
+        )
+        double[rows < 0] = 0
+        slack = 1.01 * self.tolerances[part.first] * np.maximum(scale, np.abs(double)) + TINY
+        odd = keep_values(rows, self.scores, double, slack, scores)
+        if odd >= 0 and self.disproof is None:
+            i, j = divmod(odd, rows.shape[1])
+            self.disproof = (
+                f"{self.kernel!r} gave {self.scores[i, j]:.9g} and then {double[i, j]:.9g} for "
+                f"query {self.queries.first + i} and row {part.first + rows[i, j]}, further apart "
+                f"than its tolerance allows ({slack[i, j]:.2g})"
+            )
+
+
+def _rows_in(part: Part, ids: Ids) -> Ids:
+    """Return which rows of a part are meant, -1 for those of others."""
+    rows = ids - part.first
+    return np.where((ids >= 0) & (rows >= 0) & (rows < len(part.items)), rows, -1)
+
+
+def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
+    rows = np.concatenate([rows for rows, _ in lists] or [np.empty(0, np.int64)])
+    scores = np.concatenate([scores for _, scores in lists] or [np.empty(0)])
+    order = np.lexsort((rows, -scores))
+    return rows[order], scores[order]
+
+
+def _best_of(found: list[Candidates], n: int) -> tuple[list[Candidates], Floats]:
+    """Keep the n most promising over all parts; also return the next value of each query."""
+    together = np.concatenate([c.values for c in found], axis=1)
+    if together.shape[1] <= n:
+        return found, np.full(len(together), -np.inf, np.float32)
+    order = np.argsort(-together, axis=1, kind="stable")
+    following = np.take_along_axis(together, order[:, n : n + 1], 1)[:, 0]
+    kept = np.zeros(together.shape, bool)
+    np.put_along_axis(kept, order[:, :n], True, axis=1)
+    masks = np.split(kept, np.cumsum([c.rows.shape[1] for c in found])[:-1], axis=1)
+    return [
+        Candidates(np.where(mask, c.rows, -1), c.values)
+        for c, mask in zip(found, masks, strict=True)
+    ], following

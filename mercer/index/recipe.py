@@ -1,0 +1,120 @@
+"""What all segments of an index share: the kernel, the embedding and the searcher."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items
+from mercer.embeddings import Embedding
+from mercer.errors import InputError
+from mercer.index.segment import Segment
+from mercer.index.segments import Segments
+from mercer.kernels import Kernel, Prepared
+from mercer.runtime.arrays import Array
+from mercer.search import BoundedSearcher, Everything, Searcher
+
+__all__ = ["Recipe"]
+
+RATIO = 4  # times as many rows as all after it: a segment with fewer is joined with them
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How items become segments, and what may be said of their candidates.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The similarity.
+    embedding : Embedding
+        Turns items into vectors; fitted.
+    searcher : Searcher
+        Builds rows over vectors; fitted.
+    """
+
+    kernel: Kernel
+    embedding: Embedding
+    searcher: Searcher
+
+    @classmethod
+    def fitted(cls, kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any) -> Recipe:
+        """Return copies of embedding and searcher that learned from items."""
+        learned = cls(kernel, embedding.fresh().fit(X), searcher.fresh())
+        n = items.length(X)
+        wanted = learned.searcher.wanted(n)
+        if wanted:
+            learned.searcher.fit(learned._embed_some(X, n, wanted), n)
+        return learned
+
+    def _embed_some(self, X: Any, n: int, wanted: int) -> npt.NDArray[np.float32]:
+        """Return the vectors of so many items, evenly chosen."""
+        rows = np.unique(np.linspace(0, n - 1, wanted).astype(int))
+        if isinstance(X, Prepared):
+            return self.embedding.transform(X.take(rows))
+        return self.embedding.transform(items.take(items.rows_of(X, "Index.fit"), rows))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the values of candidates bound this kernel."""
+        return (
+            isinstance(self.searcher, BoundedSearcher)
+            and self.embedding.upper_bound
+            and self.embedding.serves(self.kernel)
+        )
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every item is compared."""
+        return isinstance(self.searcher, Everything)
+
+    def build(
+        self, P: Prepared, ids: Array, n_jobs: int | None, show_progress: bool | None
+    ) -> Segment:
+        """Return a segment of these items."""
+        Z = self.embedding.transform(P, n_jobs=n_jobs, show_progress=show_progress)
+        own = self.kernel.diag(P, dtype=np.float64)
+        return Segment(P, own, self.searcher.build(Z), ids, np.zeros(len(ids), bool))
+
+    def join(
+        self, segments: Sequence[Segment], n_jobs: int | None, show_progress: bool | None = None
+    ) -> Segment:
+        """Return one segment of all items that are there."""
+        P = Prepared.join([segment.live_items() for segment in segments])
+        ids = np.concatenate([segment.live_ids for segment in segments])
+        kept = [segment.live_rows for segment in segments]
+        rows = self.searcher.join([segment.rows for segment in segments], kept)
+        if rows is None:
+            return self.build(P, ids, n_jobs, show_progress)
+        own = np.concatenate([segment.own[~segment.removed] for segment in segments])
+        return Segment(P, own, rows, ids, np.zeros(len(ids), bool))
+
+    def tidied(self, segments: Segments, n_jobs: int | None) -> Segments:
+        """Join the last segments, so that each has several times as many rows as all after it.
+
+        Few remain, whatever was added in what pieces, and a row is moved a few times at most.
+        """
+        members, n_last, total = segments.members, 1, len(segments.members[-1])
+        while n_last < len(members) and len(members[-n_last - 1]) < RATIO * total:
+            n_last += 1
+            total += len(members[-n_last])
+        if n_last == 1:
+            return segments
+        joined = self.join(members[-n_last:], n_jobs, show_progress=False)
+        return segments.with_last(joined, instead_of=n_last)
+
+    def encode(self, X: Any, n_jobs: int | None) -> npt.NDArray[np.uint8]:
+        """Return the codes of items, where the searcher has codes."""
+        code = getattr(self.searcher, "code_", None)
+        if code is None:
+            raise InputError(
+                f"Index.encode: {self.searcher!r} keeps no codes. Use an index made by mercer.klsh "
+                "or another method of hashing."
+            )
+        P = self.kernel.prepare(X, where="Index.encode")
+        codes: npt.NDArray[np.uint8] = code.encode(self.embedding.transform(P, n_jobs=n_jobs))
+        return codes

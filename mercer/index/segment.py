@@ -1,0 +1,115 @@
+"""Frozen rows: prepared items, their vectors, their ids, and which of them were removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer.errors import InputError
+from mercer.kernels import Prepared
+from mercer.runtime.arrays import Array, Ids
+from mercer.search import Allowed, Rows
+from mercer.search.base import Mask
+
+__all__ = ["Segment", "as_ids"]
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Items that were added together.
+
+    Attributes
+    ----------
+    items : Prepared
+        The items, row by row.
+    own : ndarray of float64, shape (n,)
+        k(x, x) of each.
+    rows : Rows
+        What the searcher built over their vectors.
+    ids : ndarray of int64 or str, shape (n,)
+        What users call the items.
+    removed : ndarray of bool, shape (n,)
+        Which of them are no longer there.
+    """
+
+    items: Prepared
+    own: npt.NDArray[np.float64]
+    rows: Rows
+    ids: Array
+    removed: Mask
+
+    def __len__(self) -> int:
+        """Return the number of items that are there."""
+        return len(self.ids) - int(np.count_nonzero(self.removed))
+
+    @property
+    def live_ids(self) -> Array:
+        """The ids of the items that are there, in the order of the rows."""
+        return self.ids[~self.removed]
+
+    @property
+    def live_rows(self) -> Ids:
+        """The numbers of the rows that are there."""
+        return np.flatnonzero(~self.removed)
+
+    def live_items(self) -> Prepared:
+        """Return the items that are there, in the order of the rows."""
+        return self.items.take(self.live_rows) if self.removed.any() else self.items
+
+    @cached_property
+    def _order(self) -> Ids:
+        return np.argsort(self.ids, kind="stable")
+
+    def find(self, ids: Array) -> Ids:
+        """Return the row of every id; -1 where it is not there."""
+        order = self._order
+        places = np.searchsorted(self.ids, ids, sorter=order).clip(max=len(order) - 1)
+        rows = order[places]
+        return np.where((self.ids[rows] == ids) & ~self.removed[rows], rows, -1)
+
+    def without(self, rows: Ids) -> Segment:
+        """Return this segment with these rows removed."""
+        removed = self.removed.copy()
+        removed[rows] = True
+        return replace(self, removed=removed)
+
+    @cached_property
+    def there(self) -> Allowed | None:
+        """Which rows were not removed; None for all of them."""
+        return Allowed(~self.removed) if self.removed.any() else None
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest √k(x, x), which every search needs."""
+        return float(np.sqrt(max(self.own.max(), 0)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def as_ids(ids: Any, where: str) -> Array:
+    """Return ids as an array of int64 or of str, or say what is wrong with them.
+
+    Examples
+    --------
+    >>> from mercer.index.segment import as_ids
+    >>> as_ids(["a", "b"], "Index.add")
+    array(['a', 'b'], dtype='<U1')
+    """
+    found = np.asarray(ids)
+    if found.dtype == object and all(isinstance(one, str) for one in found.ravel()):
+        found = found.astype(str)
+    if found.ndim != 1 or (found.dtype.kind not in "iuU" and found.size):
+        raise InputError(
+            f"{where}: ids have shape {found.shape} and type {found.dtype}. Pass one integer or "
+            "one string per item, in a list or array."
+        )
+    if found.dtype.kind == "u" and found.size and found.max() > np.iinfo(np.int64).max:
+        raise InputError(f"{where}: id {found.max()} is too large. Ids are below 2^63.")
+    if found.dtype.kind == "i" and found.size and found.min() < 0:
+        raise InputError(f"{where}: id {found.min()} is negative; -1 stands for no item.")
+    return found if found.dtype.kind == "U" else found.astype(np.int64)

@@ -1,0 +1,168 @@
+"""The segments of an index: who is where, who may be found, and which id comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.index.parts import Part
+from mercer.index.segment import Segment, as_ids
+from mercer.kernels import Prepared
+from mercer.runtime.arrays import Array
+from mercer.search import Allowed
+from mercer.search.base import Mask
+
+__all__ = ["Segments"]
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments in the order they were added; every change gives new `Segments`."""
+
+    members: tuple[Segment, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of items that are there."""
+        return sum(len(segment) for segment in self.members)
+
+    @property
+    def ids(self) -> Array:
+        """The ids of the items that are there."""
+        return np.concatenate([s.live_ids for s in self.members] or [np.empty(0, np.int64)])
+
+    @property
+    def id_type(self) -> str | None:
+        """What ids are: "int64", "str", or None as long as there are none."""
+        if not self.members:
+            return None
+        return "str" if self.members[0].ids.dtype.kind == "U" else "int64"
+
+    def names(self, rows: Array) -> Array:
+        """Return the ids of rows; -1, or None beside strings, where a row is -1."""
+        ids = [segment.ids for segment in self.members] or [np.full(1, -1)]
+        everything = ids[0] if len(ids) == 1 else np.concatenate(ids)
+        named = everything[rows]
+        if self.id_type == "str":
+            named = named.astype(object)
+        named[rows < 0] = None if self.id_type == "str" else -1
+        return named
+
+    def items(self, ids: Array) -> Prepared:
+        """Return the items with these ids, in this order; all must be there."""
+        names = ids.astype(str) if self.id_type == "str" else ids
+        places = [segment.find(names) for segment in self.members]
+        found = [s.items.take(r[r >= 0]) for s, r in zip(self.members, places, strict=True)]
+        order = np.concatenate([np.flatnonzero(rows >= 0) for rows in places])
+        return Prepared.join(found).take(np.argsort(order))
+
+    # ---- changes
+
+    def with_last(self, segment: Segment, instead_of: int = 0) -> Segments:
+        """Return these segments with one more, in the place of so many last ones."""
+        return Segments((*self.members[: len(self.members) - instead_of], segment))
+
+    def without(self, ids: Any, where: str) -> Segments:
+        """Return these segments without some items; ids that are not there are an error."""
+        names = self._same_type(as_ids(ids, where), where)
+        if len(np.unique(names)) < len(names):
+            raise InputError(f"{where}: an id is given twice. Pass each once.")
+        places = [segment.find(names) for segment in self.members]
+        missing = np.all([rows < 0 for rows in places], axis=0) | np.zeros(len(names), bool)
+        if missing.any():
+            raise InputError(
+                f"{where}: {int(missing.sum())} of {len(names)} ids are not in the index "
+                f"(first: {names[np.argmax(missing)].item()!r}). Nothing was removed."
+            )
+        changed = [s.without(r[r >= 0]) for s, r in zip(self.members, places, strict=True)]
+        return Segments(tuple(segment for segment in changed if len(segment)))
+
+    def new_ids(self, ids: Any, n: int, where: str) -> Array:
+        """Return the ids of n new items: those given, or the next numbers."""
+        if ids is None:
+            return self._next_ids(n, where)
+        names = self._same_type(as_ids(ids, where), where)
+        if len(names) != n:
+            raise InputError(f"{where}: {len(names)} ids for {n} items. Pass one id per item.")
+        different, counts = np.unique(names, return_counts=True)
+        if len(different) < n:
+            twice = different[np.argmax(counts)].item()
+            raise InputError(
+                f"{where}: id {twice!r} stands for {counts.max()} items. Use each id once."
+            )
+        for segment in self.members:
+            taken = segment.find(names) >= 0
+            if taken.any():
+                raise InputError(
+                    f"{where}: {int(taken.sum())} ids are in the index already (first: "
+                    f"{names[np.argmax(taken)].item()!r}). Remove them first to replace them."
+                )
+        return names
+
+    def _next_ids(self, n: int, where: str) -> Array:
+        if self.id_type == "str":
+            raise InputError(f"{where}: the items so far have string ids. Pass ids=.")
+        first = max((int(segment.ids.max()) + 1 for segment in self.members), default=0)
+        return np.arange(first, first + n)
+
+    def _same_type(self, names: Array, where: str) -> Array:
+        kind = "str" if names.dtype.kind == "U" else "int64"
+        if self.id_type not in (None, kind) and len(names):
+            raise InputError(
+                f"{where}: the ids are of type {kind} but those of the index are "
+                f"{self.id_type}. Use one type throughout."
+            )
+        return names
+
+    # ---- searching
+
+    def parts(self, allowed: Any, where: str) -> list[Part]:
+        """Return the segments as a search sees them; `allowed` are ids or a mask over `ids`."""
+        open_ = (
+            [s.there for s in self.members] if allowed is None else self._filtered(allowed, where)
+        )
+        first, parts = 0, []
+        for segment, some in zip(self.members, open_, strict=True):
+            if some is None or len(some):
+                parts.append(Part(segment, first, some))
+            first += len(segment.ids)
+        return parts
+
+    def _filtered(self, allowed: Any, where: str) -> list[Allowed]:
+        """Return which rows of each segment are there and allowed."""
+        masks = self._masks(np.asarray(allowed), where)
+        both = [
+            mask if segment.there is None else mask & segment.there.mask
+            for mask, segment in zip(masks, self.members, strict=True)
+        ]
+        return [Allowed(mask) for mask in both]
+
+    def _masks(self, given: Array, where: str) -> list[Mask]:
+        """Return which rows of each segment are allowed."""
+        if given.dtype == bool:
+            return self._spread(given, where)
+        names = self._same_type(as_ids(given, where), where)
+        masks = []
+        for segment in self.members:
+            rows = segment.find(names)
+            mask = np.zeros(len(segment.ids), bool)
+            mask[rows[rows >= 0]] = True
+            masks.append(mask)
+        return masks
+
+    def _spread(self, flags: Mask, where: str) -> list[Mask]:
+        """Return a mask over the items that are there as masks over all rows."""
+        if flags.shape != (len(self),):
+            raise InputError(
+                f"{where}: the mask has shape {flags.shape} but the index has {len(self)} items. "
+                "Pass one flag per item, in the order of index.ids, or a list of ids."
+            )
+        masks, start = [], 0
+        for segment in self.members:
+            mask = np.zeros(len(segment.ids), bool)
+            mask[~segment.removed] = flags[start : start + len(segment)]
+            start += len(segment)
+            masks.append(mask)
+        return masks

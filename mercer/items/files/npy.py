@@ -1,0 +1,145 @@
+"""Read NumPy's files: arrays, archives of arrays, and sparse matrices; never Python objects."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.runtime.arrays import Array
+
+__all__ = ["MAGIC", "names_of", "read_npy", "read_npz", "read_stream"]
+
+MAGIC = b"\x93NUMPY"
+_DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+_SPARSE = {"format", "shape", "data"}  # in every file written by scipy.sparse.save_npz
+
+
+def read_npy(path: Path) -> Array:
+    """Map an array."""
+    with path.open("rb") as stream:
+        dtype, shape = _header(path, stream)
+        start = stream.tell()
+    _require_plain(path, dtype)
+    required = start + dtype.itemsize * int(np.prod(shape, dtype=object))
+    size = path.stat().st_size
+    if size < required:
+        raise InputError(
+            f"{path}: the file has {size} bytes but {required} are required for an array of shape "
+            f"{shape} and type {dtype}. It may be cut off: copy it again."
+        )
+    if 0 in shape:
+        return np.empty(shape, dtype)  # nothing cannot be mapped
+    return np.lib.format.open_memmap(path, mode="r")
+
+
+def read_stream(path: Path, stream: IO[bytes]) -> Array:
+    """Read an array that cannot be mapped."""
+    dtype, _ = _header(path, stream)
+    _require_plain(path, dtype)
+    stream.seek(0)
+    try:
+        return np.lib.format.read_array(stream, allow_pickle=False)
+    except _DAMAGE as reason:
+        raise _damaged(path, reason) from None
+
+
+def names_of(path: Path) -> list[str]:
+    """Return the names of the arrays in an archive."""
+    with _opened(path) as archive:
+        return list(archive.files)
+
+
+def read_npz(path: Path, key: str | None = None) -> Any:
+    """Read an array of an archive, or the sparse matrix it contains as CSR."""
+    with _opened(path) as archive:
+        if key is None and set(archive.files) >= _SPARSE:
+            return _sparse(path)
+        return _plain_member(path, archive, _name(path, archive.files, key))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open an archive, and say what is wrong with it."""
+    if not zipfile.is_zipfile(path):
+        size = path.stat().st_size
+        raise InputError(
+            f"{path}: its {size} bytes are no .npz archive. It may be empty, cut off or of another "
+            "type: write it with numpy.savez or scipy.sparse.save_npz."
+        )
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            yield archive
+    except _DAMAGE as reason:
+        if isinstance(reason, InputError):
+            raise
+        raise _damaged(path, reason) from None
+
+
+def _header(path: Path, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Read the type and shape of an array."""
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_2_0
+        if version == (1, 0):
+            read = np.lib.format.read_array_header_1_0
+        shape, _, dtype = read(stream)
+    except _DAMAGE as reason:
+        raise _damaged(path, reason) from None
+    return dtype, shape
+
+
+def _require_plain(where: str | Path, dtype: np.dtype[Any]) -> None:
+    if dtype.hasobject:
+        raise InputError(
+            f"{where}: the array holds Python objects, which could run code and are not read. "
+            "Save numbers: numpy.save(path, numpy.array(rows, dtype='float32'))."
+        )
+
+
+def _name(path: Path, names: list[str], key: str | None) -> str:
+    if key is None and len(names) == 1:
+        return names[0]
+    if (key or "X") not in names:
+        wanted = f"no array {key!r}" if key else "several arrays, none of them X"
+        raise InputError(f"{path}: has {wanted}. Pass --key with one of: {', '.join(names)}.")
+    return key or "X"
+
+
+def _plain_member(path: Path, archive: Any, name: str) -> Array:
+    try:
+        return np.asarray(archive[name])
+    except ValueError as reason:
+        if "allow_pickle" not in str(reason):
+            raise
+        _require_plain(f"{path} ({name})", np.dtype(object))
+        raise
+
+
+def _sparse(path: Path) -> Any:
+    from scipy import sparse  # type: ignore[import-untyped]
+
+    matrix = sparse.load_npz(path)
+    if matrix.format not in ("csr", "csc", "coo"):
+        raise InputError(
+            f"{path}: the sparse matrix has the format {matrix.format!r}. csr, csc or coo is "
+            "required: matrix.tocsr()."
+        )
+    if matrix.format != "coo":
+        matrix.check_format(full_check=True)  # compiled loops trust the indices
+    return matrix.tocsr()
+
+
+def _damaged(path: Path, reason: BaseException) -> InputError:
+    kind = path.suffix or ".npy"
+    return InputError(f"{path}: cannot be read as {kind} ({_one_line(reason)}). Write it again.")
+
+
+def _one_line(reason: BaseException) -> str:
+    return str(reason).strip().partition("\n")[0].rstrip(".") or type(reason).__name__

@@ -1,0 +1,72 @@
+"""Search by what was learned since: the same items under a new metric."""
+
+from __future__ import annotations
+
+from mercer import kernels
+from mercer.errors import InputError
+from mercer.index import Index
+from mercer.kernels import Kernel, Prepared
+from mercer.kernels.learned import unwrapped
+
+__all__ = ["relearn"]
+
+
+def relearn(
+    index: Index, kernel: Kernel, *, n_jobs: int | None = None, show_progress: bool | None = None
+) -> Index:
+    """Return an index of the same items under a metric that has learned more.
+
+    `mercer.learn.ITML.partial_fit` changes G and keeps the basis. The index has k(Φ, x) of every
+    item by the coordinates it keeps, so items are encoded anew without a single kernel value
+    between an item and the basis. The old index is not touched: it answers until the new one is
+    there.
+
+    Parameters
+    ----------
+    index : Index
+        An index under a learned kernel (`mercer.kernels.Learned`), such as `mercer.learned` made.
+    kernel : Kernel
+        Its kernel with another factor over the same basis.
+    n_jobs : int, optional
+        How many threads; see `mercer.runtime.parallel.count`.
+    show_progress : bool, optional
+        Whether to show a progress bar; by default on terminals, for work of over a second.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mercer
+    >>> from mercer import learn
+    >>> X = np.random.default_rng(0).normal(size=(200, 8))
+    >>> y = X[:, 0] > 0
+    >>> metric = learn.ITML("linear", n_basis=50).fit(X, y)
+    >>> index = mercer.learned(metric.kernel_, n_bits=64).fit(X).add(X)
+    >>> metric = metric.partial_fit(X[:2], learn.from_pairs(similar=[(0, 1)]))
+    >>> index = mercer.relearn(index, metric.kernel_)
+    >>> len(index)
+    200
+    """
+    members = index.segments_.members
+    if not members:
+        raise InputError("relearn: the index has no items. Build it with the new kernel instead.")
+    params = index.embedding.get_params(deep=False) | {"kernel": kernel}
+    new = Index(kernel, type(index.embedding)(**params), index.searcher)
+    there = [_prepared(segment.live_items(), kernel) for segment in members]
+    new.fit(Prepared.join(there))
+    for segment, P in zip(members, there, strict=True):
+        new.add(P, ids=segment.live_ids, n_jobs=n_jobs, show_progress=show_progress)
+    return new
+
+
+def _prepared(P: Prepared, kernel: Kernel) -> Prepared:
+    """Return items under a new kernel; what depends on the metric alone is computed anew."""
+    old, new = unwrapped(P.kernel), unwrapped(kernel)
+    both = isinstance(old, kernels.Learned) and isinstance(new, kernels.Learned)
+    if not both or not new.shares_basis(old):
+        raise InputError(
+            f"relearn: items prepared for {P.kernel!r} do not serve {kernel!r}. Pass a kernel "
+            "learned over the same basis (ITML.partial_fit), or build a new index of the items."
+        )
+    while P.kernel is not old:
+        P = P.parts[0]
+    return kernel.prepare(new.prepare(P))

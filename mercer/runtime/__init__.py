@@ -1,0 +1,1 @@
+"""What everything runs on: arrays, threads, compiled code, parameters, the k best."""

@@ -1,0 +1,207 @@
+"""The one place where threads are started.
+
+One level of threading: blocks of work run on Python threads, compiled loops inside are serial
+and release the interpreter lock, and BLAS is held to one thread meanwhile. Threads live only as
+long as one call, so nothing is left behind that a forked child could stumble over.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from mercer.errors import InputError
+from mercer.runtime import progress
+
+__all__ = ["count", "one_faiss_thread", "run", "spans"]
+
+
+def count(n_jobs: int | None = None) -> int:
+    """Return how many threads `n_jobs` asks for.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        A number of threads; -1 for all cores, -2 for all but one, and so on. By default
+        ``OMP_NUM_THREADS`` where it is set, otherwise all cores this process may use.
+
+    Examples
+    --------
+    >>> from mercer.runtime import parallel
+    >>> parallel.count(3)
+    3
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = cores or 1
+    if n_jobs is None:
+        wish = os.environ.get("OMP_NUM_THREADS", "")
+        return int(wish) if wish.isdigit() and int(wish) > 0 else cores
+    wanted: Any = n_jobs
+    if isinstance(wanted, bool) or not isinstance(wanted, Integral) or wanted == 0:
+        raise InputError(
+            f"n_jobs is {n_jobs!r}. Pass a number of threads, -1 for all cores, or None."
+        )
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+
+
+def spans(stop: int, step: int, start: int = 0) -> list[slice]:
+    """Cut ``range(start, stop)`` into slices of `step`.
+
+    Examples
+    --------
+    >>> from mercer.runtime import parallel
+    >>> parallel.spans(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(i, min(i + step, stop)) for i in range(start, stop, step)]
+
+
+def run(
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    *,
+    n_jobs: int | None = None,
+    label: str = "working",
+    show: bool | None = None,
+) -> list[Any]:
+    """Call ``function(*task)`` for every task, on threads, and return the results in order.
+
+    An error stops the rest and is raised as it is; of several, that of the first task.
+
+    Parameters
+    ----------
+    function : callable
+        Does one task; it must release the interpreter lock for threads to help.
+    tasks : iterable of tuple
+        The arguments of each call.
+    n_jobs : int, optional
+        How many threads, see `count`.
+    label : str
+        What the progress bar says.
+    show : bool, optional
+        Whether to show a progress bar, see `mercer.runtime.progress.bar`.
+
+    Examples
+    --------
+    >>> from mercer.runtime import parallel
+    >>> parallel.run(pow, [(2, 3), (3, 2)], n_jobs=2)
+    [8, 9]
+    """
+    tasks = list(tasks)
+    threads = min(count(n_jobs), len(tasks))
+    with _one_blas_thread(), progress.bar(label, len(tasks), show) as advance:
+        if threads <= 1:
+            return [_step(function, task, advance) for task in tasks]
+        return _run_threads(function, tasks, threads, advance)
+
+
+def _step(
+    function: Callable[..., Any], task: tuple[Any, ...], advance: Callable[[int], None]
+) -> Any:
+    result = function(*task)
+    advance(1)
+    return result
+
+
+def _run_threads(
+    function: Callable[..., Any],
+    tasks: list[tuple[Any, ...]],
+    threads: int,
+    advance: Callable[[int], None],
+) -> list[Any]:
+    with ThreadPoolExecutor(threads, thread_name_prefix="mercer") as pool:
+        futures = [pool.submit(function, *task) for task in tasks]
+        waiting = set(futures)
+        try:
+            failed = False
+            while waiting and not failed:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                failed = any(future.exception() is not None for future in done)
+                advance(len(done))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    # tasks start in order, so the first one that fails is always among those that ended
+    return [future.result() for future in futures if not future.cancelled()]
+
+
+class _BlasLimit:
+    """Holds BLAS to one thread while at least one call is inside.
+
+    The limit is global to the process: the first call in sets it and the last one out restores
+    it, so that overlapping calls cannot leave it behind.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.controller: ThreadpoolController | None = None
+        self.n_modules = 0
+        self.limiter: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.limiter = self._current().limit(limits=1, user_api="blas")
+
+    def _current(self) -> ThreadpoolController:
+        """Return a controller that knows every library loaded by now."""
+        if self.controller is None or len(sys.modules) != self.n_modules:
+            self.controller, self.n_modules = ThreadpoolController(), len(sys.modules)
+        return self.controller
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limiter.restore_original_limits()
+
+    def reset(self) -> None:
+        """Forget, in a forked child, the calls that were under way in its parent."""
+        self.lock = threading.Lock()
+        if self.inside:
+            self.limiter.restore_original_limits()
+        self.inside = 0
+
+
+_blas = _BlasLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas.reset)
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    _blas.enter()
+    try:
+        yield
+    finally:
+        _blas.leave()
+
+
+@contextmanager
+def one_faiss_thread() -> Iterator[Any]:
+    """Give the module faiss, held to one thread: blocks of work run on threads of ours.
+
+    Examples
+    --------
+    >>> from mercer.runtime import parallel
+    >>> with parallel.one_faiss_thread() as faiss:
+    ...     faiss.omp_get_max_threads()
+    1
+    """
+    import faiss  # a second of import, for those who use it
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield faiss
+    finally:
+        faiss.omp_set_num_threads(before)

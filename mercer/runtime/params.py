@@ -1,0 +1,207 @@
+"""Parameters of an object: read, set, print and compare them as scikit-learn does."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+
+from mercer.errors import InputError, NotFittedError
+from mercer.runtime.arrays import is_sparse
+
+__all__ = [
+    "Params",
+    "check_count",
+    "check_number",
+    "is_same",
+    "plain",
+    "stored",
+    "stored_class",
+    "stored_name",
+]
+
+Part = TypeVar("Part", bound="Params")
+
+
+class Params:
+    """An object that is described by the arguments of its constructor.
+
+    The constructor stores each argument under its own name; everything else follows from that:
+    ``get_params``, ``set_params``, a ``repr`` that can be typed back, and equality. What it learns
+    later is kept under the names in `learned`, which end in an underscore; parameters and learned
+    values are all that is stored and pickled.
+    """
+
+    learned: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether all that there is to learn was learned."""
+        return all(name in vars(self) for name in self.learned)
+
+    def _require_fitted(self) -> None:
+        if not self.is_fitted:
+            name = type(self).__name__
+            raise NotFittedError(f"{name}: not fitted yet. Call {name}.fit(X) first.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = vars(self)
+        return {
+            name: kept[name] for name in (*_signature(type(self)), *self.learned) if name in kept
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        params = {name: state.pop(name) for name in _signature(type(self))}
+        self.__init__(**params)  # type: ignore[misc]
+        vars(self).update(state)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments; nested ones as ``outer__inner`` if `deep`."""
+        found: dict[str, Any] = {}
+        for name in _signature(type(self)):
+            value = getattr(self, name)
+            found[name] = value
+            if deep and isinstance(value, Params):
+                found |= {f"{name}__{key}": inner for key, inner in value.get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments by name (``outer__inner`` reaches inside) and return self."""
+        known = _signature(type(self))
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            if name not in known:
+                raise InputError(
+                    f"{type(self).__name__} has no parameter {name!r}. "
+                    f"Its parameters are: {', '.join(known) or 'none'}."
+                )
+            if inner:
+                getattr(self, name).set_params(**{inner: value})
+            else:
+                setattr(self, name, value)
+        self._validate()
+        return self
+
+    def fresh(self) -> Self:
+        """Return one with the same parameters that has learned nothing."""
+        return type(self)(**self.get_params(deep=False))
+
+    def _validate(self) -> None:
+        """Raise InputError where a parameter is out of range; constructors call it last."""
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={plain(getattr(self, name))!r}"
+            for name, default in _signature(type(self)).items()
+            if not is_same(getattr(self, name), default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(
+            is_same(getattr(self, name), getattr(other, name)) for name in _signature(type(self))
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self)))
+
+
+def check_number(
+    where: str, name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf
+) -> None:
+    """Raise InputError unless `value` is a finite real number in its range.
+
+    Examples
+    --------
+    >>> from mercer.runtime.params import check_number
+    >>> check_number("RBF", "gamma", 0.5, above=0)
+    """
+    fits = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    if not fits or value <= above or value < at_least:
+        bound = f"above {above}" if above > -math.inf else f"of at least {at_least}"
+        raise InputError(f"{where}: {name} is {value!r}. Pass a finite number {bound}.")
+
+
+def check_count(where: str, name: str, value: Any, at_least: int = 1) -> None:
+    """Raise InputError unless `value` is an integer of at least so much.
+
+    Examples
+    --------
+    >>> from mercer.runtime.params import check_count
+    >>> check_count("search", "k", 10)
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise InputError(f"{where}: {name} is {value!r}. Pass an integer of at least {at_least}.")
+
+
+def plain(value: Any) -> Any:
+    """Return NumPy scalars as Python's own numbers, anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Whether two parameters are equal; arrays and items are compared by shape and content."""
+    if left is right:
+        return True
+    if is_sparse(left) and is_sparse(right):
+        return bool(left.shape == right.shape and (left != right).nnz == 0)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(is_same, left, right))
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return np.array_equal(left, right)
+    return bool(left == right)
+
+
+def _signature(cls: type) -> dict[str, Any]:
+    """Return the constructor's argument names with their defaults."""
+    if cls not in _signatures:  # comparing kernels asks for it in every search
+        _signatures[cls] = _read_signature(cls)
+    return _signatures[cls]
+
+
+_signatures: dict[type, dict[str, Any]] = {}
+
+
+def _read_signature(cls: type) -> dict[str, Any]:
+    arguments = inspect.signature(cls).parameters.values()
+    return {a.name: a.default for a in arguments}
+
+
+# ---- classes by name
+
+_stored: dict[str, type[Params]] = {}
+
+
+def stored(cls: type[Part], name: str | None = None) -> type[Part]:
+    """Let a class be found by name when something saved is read; use it as a decorator.
+
+    Nothing is imported by a name from a file: a class that was not made known is refused.
+
+    Examples
+    --------
+    >>> from mercer.runtime.params import Params, stored, stored_class
+    >>> @stored
+    ... class Nothing(Params):
+    ...     pass
+    >>> stored_class("Nothing") is Nothing
+    True
+    """
+    _stored[name or cls.__name__] = cls
+    return cls
+
+
+def stored_class(name: str) -> type[Params] | None:
+    """Return the class that has this name, or None."""
+    return _stored.get(name)
+
+
+def stored_name(cls: type[Params]) -> str | None:
+    """Return the name that a class was made known by, or None."""
+    return next((name for name, known in _stored.items() if known is cls), None)
