@@ -25,7 +25,7 @@ def seconds(call: Any) -> float:
 
 def megabytes(index: mercer.Index) -> float:
     """Return what the index holds beyond the items: vectors, ids, masks, landmarks, weights."""
-    held = [index.embedding_.weights_, index.embedding_.landmarks_.parts[0]]
+    held = [index.embedding_.weights_, index.embedding_.landmarks_.kept]
     for segment in index.segments_.members:
         head = index.searcher_._view(segment.rows, None).head
         held += [array for array in vars(head).values() if isinstance(array, np.ndarray)]

@@ -54,7 +54,7 @@ def _row(name: str, kernel: Pyramid, X: Ragged, Q: Ragged, n_bits: int) -> list[
     R = kernel.prepare(Q)
     pairs, plain_pairs = _pairs(kernel, R, P)
     hashed, plain_hashed = _hashes(kernel, P, n_bits)
-    bins = float(np.diff(P.parts[0].offsets).mean())
+    bins = float(np.diff(P.bins.offsets).mean())
     return [name, round(bins), prepared, pairs, plain_pairs, hashed, plain_hashed]
 
 
@@ -77,7 +77,7 @@ def plain_scores(kernel: Pyramid, query: Counter[int], counters: list[Counter[in
 
 def counter(P: Prepared) -> Counter[int]:
     """Return the histogram of one prepared set."""
-    bins, counts = (part.values.ravel().tolist() for part in P.parts[:2])
+    bins, counts = (part.values.ravel().tolist() for part in (P.bins, P.counts))
     return Counter(dict(zip(bins, counts, strict=True)))
 
 

@@ -21,6 +21,7 @@ from experiments.hashed import OURS, PAPER, Hashed, n_candidates, nearest
 from experiments.photos import Photos, photos, reduced
 from mercer import evaluate, kernels
 from mercer.embeddings import PyramidDirections
+from mercer.search import SortedLists
 
 BITS = (20, 40, 60, 80, 100, 256)
 EPSILON, WANTED = 1.0, 5
@@ -82,9 +83,8 @@ def measure(
             for n_bits in bits:
                 found = [_rows(run, searcher, n_bits, seed) for seed, run in enumerate(runs)]
                 scores = np.mean([truth.judge(rows) for rows in found], axis=0)
-                index = mercer.pyramid(
-                    kernel, n_bits=n_bits, epsilon=EPSILON if searcher == LISTS else None
-                ).fit(X).add(X)  # fmt: skip
+                codes = SortedLists(epsilon=EPSILON) if searcher == LISTS else "asymmetric"
+                index = mercer.pyramid(kernel, n_bits=n_bits, codes=codes).fit(X).add(X)
                 query_ms = _milliseconds(
                     lambda some, index=index: index.search(
                         some, WANTED, candidates=n_candidates(len(index), EPSILON), n_jobs=1

@@ -34,7 +34,18 @@ class MercerError(Exception):
 
 
 class InputError(MercerError, ValueError):
-    """Items, parameters or ids that cannot be used."""
+    """Items, parameters or ids that cannot be used.
+
+    Attributes
+    ----------
+    where : str
+        What the user called, which the text begins with; see `mercer.runtime.border`.
+    """
+
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {super().__str__()}" if self.where else super().__str__()
 
 
 class KernelError(MercerError, ValueError):

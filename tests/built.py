@@ -31,4 +31,4 @@ class Built:
 
 
 def _allowed(mask):
-    return None if mask is None else Allowed(mask)
+    return None if mask is None else Allowed.where(mask)

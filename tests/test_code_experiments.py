@@ -107,7 +107,7 @@ def test_codes_of_all_sizes_agree_with_the_index(experiments, data, monkeypatch)
     index = mercer.klsh("chi2", n_bits=32, n_landmarks=60, subset=30).fit(data.X).add(data.X)
     told = mercer.evaluate.recall_at(index, data.Q, truth, (1, 10))
     assert [recalls[module.OURS, module.KLSH, 32, at] for at in (1, 10)] == list(told.values())
-    index = mercer.rmmh("chi2", n_bits=32, n_landmarks=60, asymmetric=False)
+    index = mercer.rmmh("chi2", n_bits=32, n_landmarks=60, codes="hamming")
     told = mercer.evaluate.recall_at(index.fit(data.X).add(data.X), data.Q, truth, (1, 10))
     assert [recalls[module.PAPER, module.RMMH, 32, at] for at in (1, 10)] == list(told.values())
     for code in (module.KLSH, module.KPCA_LSH):

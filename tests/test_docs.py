@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import sys
+import types
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,7 +57,9 @@ def test_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # names registered by a page end with it
     monkeypatch.setattr(registry, "_registered", {})
-    namespace: dict[str, Any] = {"__name__": page.stem}
+    module = types.ModuleType(page.stem)  # so that what a page defines can be pickled
+    monkeypatch.setitem(sys.modules, page.stem, module)
+    namespace = vars(module)
     for block in blocks_of(page):
         printed = run(block, page, namespace)
         if block.printed is not None and not agrees(printed, block.printed):

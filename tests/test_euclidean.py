@@ -8,7 +8,7 @@ from zoo import ANIMALS, COUNTS, HISTOGRAMS, SPARSE, VECTORS
 
 import mercer
 from mercer import kernels
-from mercer.embeddings import AdditiveMap, Euclidean, Identity, KernelPCA, SquareRoot
+from mercer.embeddings import AdditiveMap, Euclidean, Explicit, KernelPCA
 from mercer.embeddings.stand_ins import Trial
 from mercer.errors import InputError
 from mercer.testing import check_embedding
@@ -54,7 +54,7 @@ def test_contract(animal):
 def test_exact_maps_rank_exactly(kernel, X):
     """Increasing functions of the kernel included; all dimensions kept."""
     embedding = Euclidean(kernel, n_components=X.shape[1]).fit(X)
-    assert isinstance(embedding.map_, (Identity, SquareRoot))
+    assert isinstance(embedding.map_, Explicit)
     assert embedding.n_landmarks_ == 0
     K = kernels.get(kernel)(X, X.copy(), dtype=np.float64)
     D = squares(embedding, X, X)
@@ -72,11 +72,11 @@ def test_zero_vectors_rank_by_their_cosine_of_zero():
 
 
 @pytest.mark.parametrize("name", ["chi2", "jensen_shannon", "intersection", "exp_chi2"])
-@pytest.mark.parametrize("how", ["square_root", "additive"])
+@pytest.mark.parametrize("how", ["explicit", "additive"])
 def test_maps_of_histograms_rank_nearly(name, how):
     for X in (HISTOGRAMS, COUNTS):
         embedding = Euclidean(name, how).fit(X)
-        assert isinstance(embedding.map_, SquareRoot if how == "square_root" else AdditiveMap)
+        assert isinstance(embedding.map_, Explicit if how == "explicit" else AdditiveMap)
         assert share_of_nearest(embedding, X, X[:20]) > 0.85
 
 
@@ -139,10 +139,10 @@ def many(name):
 @pytest.mark.parametrize(
     "kernel, data, kind",
     [
-        (own_chi2, "histograms", SquareRoot),
-        (kernels.JensenShannon() + kernels.Chi2(), "histograms", SquareRoot),
-        (own_laplacian, "vectors", Identity),
-        (own_cosine, "vectors", Identity),
+        (own_chi2, "histograms", Explicit),
+        (kernels.JensenShannon() + kernels.Chi2(), "histograms", Explicit),
+        (own_laplacian, "vectors", Explicit),
+        (own_cosine, "vectors", Explicit),
         (own_dot, "vectors", KernelPCA),
     ],
     ids=["chi2", "sum", "laplacian", "cosine", "dot"],
@@ -151,7 +151,7 @@ def test_unknown_kernels_get_the_map_that_ranks_alike(kernel, data, kind):
     X = many(data)
     embedding = Euclidean(kernel).fit(X)
     assert isinstance(embedding.map_, kind)
-    assert getattr(embedding.map_, "unit", False) == (kernel is own_cosine)
+    assert (embedding.map_.kernel == kernels.Cosine()) == (kernel is own_cosine)
     assert embedding.n_landmarks_ == (175 if kind is KernelPCA else 0)
     assert share_of_nearest(embedding, X, X[:50], k=5, among=25) > 0.9
     check_embedding(embedding, X)
@@ -179,7 +179,7 @@ def test_negative_items_after_square_roots_are_ranked_by_the_kernel():
     kernel = mercer.kernel(own_chi2.function)
     X = many("histograms")
     index = mercer.inverted(kernel).fit(X).add(X)
-    assert isinstance(index.embedding_.map_, SquareRoot)
+    assert isinstance(index.embedding_.map_, Explicit)
     odd = X[:3].copy()
     odd[:, 0] = -0.01
     found = index.search(odd, 5, candidates=700)
@@ -205,7 +205,7 @@ def test_self_similarities_that_vary_are_made_up_for():
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(400, 8)) * rng.uniform(0.2, 3, size=(400, 1))).astype(np.float32)
     Q = rng.normal(size=(30, 8)).astype(np.float32)
-    for how in ("vectors", "kpca"):
+    for how in ("explicit", "kpca"):
         embedding = Euclidean("linear", how, n_components=8, n_landmarks=100).fit(X)
         assert embedding.top_ == pytest.approx(np.square(X).sum(axis=1).max(), rel=1e-4)
         assert share_of_nearest(embedding, X, Q, k=5, among=5) > 0.95
@@ -226,7 +226,7 @@ def test_items_above_the_largest_of_fit_are_taken():
 
 def test_sparse_and_wide_items_go_through_landmarks():
     assert isinstance(Euclidean("chi2").fit(SPARSE).map_, KernelPCA)
-    assert isinstance(Euclidean("chi2", "square_root").fit(SPARSE).map_, SquareRoot)
+    assert isinstance(Euclidean("chi2", "explicit").fit(SPARSE).map_, Explicit)
     wide = np.random.default_rng(0).random((40, 2100)).astype(np.float32)
     assert isinstance(Euclidean("chi2", n_components=8).fit(wide).map_, KernelPCA)
 
@@ -266,10 +266,10 @@ def test_numbers_are_chosen_from_the_items():
     "kernel, how, text",
     [
         ("chi2", "best", "how is 'best'. Ways are: auto, kpca"),
-        ("chi2", "vectors", "'vectors' does not stand for 'chi2'. Use 'kpca'"),
-        ("rbf", "square_root", "does not stand for"),
+        ("tanimoto", "explicit", "'explicit' does not stand for 'tanimoto'. Use 'kpca'"),
+        ("rbf", "additive", "does not stand for"),
         ("hellinger", "additive", "does not stand for"),
-        ("laplacian", "vectors", "does not stand for"),
+        ("laplacian", "explicit", "does not stand for"),
     ],
 )
 def test_ways_are_checked(kernel, how, text):
@@ -281,7 +281,5 @@ def test_parameters_are_checked():
     for options in ({"n_components": 0}, {"n_landmarks": 0}, {"seed": -1}):
         with pytest.raises(InputError, match=f"{next(iter(options))} is"):
             Euclidean("chi2", **options)
-    with pytest.raises(InputError, match="unit=True changes Linear"):
-        Identity("linear", unit=True)
     with pytest.raises(InputError, match="negative"):
         mercer.inverted("chi2").fit(VECTORS)

@@ -105,7 +105,7 @@ def test_bad_rows_are_counted_from_the_start(monkeypatch):
     monkeypatch.setattr(truth, "BLOCK_BYTES", 1)
     with pytest.raises(InputError, match=r"ground_truth: .*first: row 2500"):
         evaluate.ground_truth("rbf", X, X[:1], 1)
-    with pytest.raises(InputError, match=r"ground_truth \(queries\): there are no items"):
+    with pytest.raises(InputError, match=r"ground_truth: the queries: there are no items"):
         evaluate.ground_truth("rbf", X, X[:0], 1)
     with pytest.raises(InputError, match="the queries: 8 features, but the items: 9"):
         evaluate.ground_truth("rbf", np.ones((4, 9)), X[:1], 1)

@@ -11,27 +11,40 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer import methods
+from mercer.index.loading import READERS
 from mercer.store.manifest import FORMAT
 
-FORMATS = sorted((Path(__file__).parent / "golden").glob("format-*"))
+GOLDEN = Path(__file__).parent / "golden"
+SAVED = sorted(path.parent for path in GOLDEN.glob("format-*/*/manifest.json"))
 
 
-def test_the_format_of_now_is_among_them():
-    assert f"format-{FORMAT}" in [folder.name for folder in FORMATS]
+def answers(folder: Path) -> dict:
+    return json.loads(folder.with_suffix(".json").read_text())
 
 
-@pytest.mark.parametrize("folder", FORMATS, ids=lambda folder: folder.name)
+def test_every_format_has_a_reader_and_an_index():
+    formats = {int(folder.parent.name.removeprefix("format-")) for folder in SAVED}
+    assert formats == set(READERS) == set(range(1, FORMAT + 1))
+
+
+def test_every_method_is_among_them():
+    names = {folder.name for folder in SAVED if folder.parent.name == f"format-{FORMAT}"}
+    assert names >= set(methods.__all__) - {"relearn"}
+
+
+@pytest.mark.parametrize("folder", SAVED, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
 def test_golden_indexes_answer_as_they_did(folder, tmp_path):
-    X = make_golden.items()
-    expected = json.loads((folder / "answers.json").read_text())
-    mercer.verify(folder / "index")
-    index = mercer.load(folder / "index")
+    make_golden.letters()
+    X = make_golden.INDEXES[folder.name][1]()
+    expected = answers(folder)
+    mercer.verify(folder)
+    index = mercer.load(folder)
     for _ in range(2):
-        found = index.search(X[: make_golden.QUERIES], k=4)
+        found = index.search(X[: make_golden.QUERIES], k=make_golden.K)
         assert found.ids.tolist() == expected["ids"]
         np.testing.assert_allclose(found.scores, expected["scores"], rtol=1e-6)
-        assert found.exact.all()
-        index.save(shutil.copytree(folder / "index", tmp_path / "copy", dirs_exist_ok=True))
+        index.save(shutil.copytree(folder, tmp_path / "copy", dirs_exist_ok=True))
         index = mercer.load(tmp_path / "copy")
     assert len(index.add(X[:2], ids=["more", "and more"])) == 24
 
@@ -39,10 +52,10 @@ def test_golden_indexes_answer_as_they_did(folder, tmp_path):
 def test_golden_indexes_are_compared_by_kernel_values(monkeypatch):
     """As any index of another version is."""
     monkeypatch.setattr(mercer, "__version__", "99.0")
-    assert len(mercer.load(FORMATS[0] / "index")) == 22
+    assert len(mercer.load(GOLDEN / "format-1" / "exact")) == 22
 
 
-def test_making_it_again_gives_the_same(tmp_path):
-    make_golden.make(tmp_path)
-    answers = json.loads((tmp_path / "answers.json").read_text())
-    assert answers["ids"] == json.loads((FORMATS[-1] / "answers.json").read_text())["ids"]
+@pytest.mark.parametrize("name", make_golden.INDEXES)
+def test_making_it_again_gives_the_same(name, tmp_path):
+    make_golden.make(tmp_path, name)
+    assert answers(tmp_path / name)["ids"] == answers(GOLDEN / f"format-{FORMAT}" / name)["ids"]

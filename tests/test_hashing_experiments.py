@@ -193,7 +193,7 @@ def test_low_rank_agrees_with_the_index(experiments, histograms, monkeypatch):
     truth = mercer.evaluate.ground_truth("chi2", X[:500], X[500:600], 1)
     for row in rows[3:6]:
         index = mercer.klsh(
-            "chi2", n_landmarks=60, rank=8, center="landmarks", asymmetric=False
+            "chi2", n_landmarks=60, rank=8, center="landmarks", codes="hamming"
         ).fit(X[:500]).add(X[:500])  # fmt: skip
         found = index.search(X[500:600], 1, candidates=row.at)
         assert row.recall == pytest.approx(mercer.evaluate.recall(found, truth, 1))

@@ -42,7 +42,7 @@ def test_memory_maps_stay_on_disk(tmp_path):
     np.save(path, np.random.default_rng(0).random((50, 8), dtype=np.float32))
     mapped = np.load(path, mmap_mode="r")
     prepared = kernels.Chi2().prepare(mapped)
-    base = prepared.parts[0]
+    base = prepared.kept
     while base is not None and not isinstance(base, np.memmap):
         base = base.base
     assert isinstance(base, np.memmap)

@@ -34,7 +34,7 @@ def assert_within_tolerance(kernel, X, Y, expected, dtype=np.float32):
 
 @pytest.mark.parametrize("animal", ANIMALS, ids=lambda a: a.name)
 def test_contract(animal):
-    assert len(check_kernel(animal.kernel, animal.X)) == 11
+    assert len(check_kernel(animal.kernel, animal.X)) == 14
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -14,6 +14,7 @@ from zoo import two_classes
 import mercer
 from mercer import kernels, learn
 from mercer.learn.projections import Problem
+from mercer.runtime.border import asked
 
 NOTHING = np.empty(0)
 
@@ -44,7 +45,7 @@ def nearest_accuracy(Z, y):
 def test_projections_are_the_printed_ones(seed, slack):
     one = problem(seed, slack=slack)
     G = np.eye(4)
-    one.solve(G, 3, 0.0, np.random.default_rng(1), False)
+    one.solve(G, 3, 0.0, np.random.default_rng(1))
     rng = np.random.default_rng(1)
     signs = np.where(one.constraints.similar, 1, -1)
     orders = []
@@ -59,7 +60,7 @@ def test_solution_is_the_optimum():
     """Another solver, on the problem as it is written, finds the same metric."""
     one = problem(3, n=6, d=2, m=5)
     G = np.eye(2)
-    outcome = one.solve(G, 20_000, 1e-9, np.random.default_rng(0), False)
+    outcome = one.solve(G, 20_000, 1e-9, np.random.default_rng(0))
     assert outcome.gap <= 1e-9
     V = one.Z[one.constraints.pairs[:, 0]] - one.Z[one.constraints.pairs[:, 1]]
     signs = np.where(one.constraints.similar, 1, -1)
@@ -87,7 +88,7 @@ def test_solution_is_the_optimum():
 def test_metric_stays_positive_definite(seed, slack):
     one = problem(seed, n=5, d=6, m=60, slack=slack)  # pairs that contradict each other
     G = np.eye(6)
-    outcome = one.solve(G, 30, 0.0, np.random.default_rng(0), False)
+    outcome = one.solve(G, 30, 0.0, np.random.default_rng(0))
     assert np.isfinite(G).all()
     assert np.isfinite(outcome.gap)
     assert np.linalg.svd(G, compute_uv=False).min() > 0
@@ -115,7 +116,7 @@ def test_triple_reaches_its_target(seed, margin):
     for slack in (1e15, 0.5):
         G = np.eye(5)
         one = Problem(Z, asked, NOTHING, NOTHING, np.array([margin]), slack)
-        outcome = one.solve(G, 1, 0.0, np.random.default_rng(0), False)
+        outcome = one.solve(G, 1, 0.0, np.random.default_rng(0))
         A = G.T @ G
         if u @ u + margin <= v @ v:
             np.testing.assert_array_equal(G, np.eye(5))
@@ -140,7 +141,7 @@ def test_triples_are_released_again():
     asked = learn.from_triples(rows)
     G = np.eye(4)
     outcome = Problem(Z, asked, NOTHING, NOTHING, asked.margins, 1e6).solve(
-        G, 3000, 1e-6, np.random.default_rng(0), False
+        G, 3000, 1e-6, np.random.default_rng(0)
     )
     assert outcome.gap <= 1e-6
     # the optimum: (GᵀG)⁻¹ - I is a sum over violated triples with weights that are not negative
@@ -305,8 +306,8 @@ def test_progress_is_told(monkeypatch):
     told = []
 
     class Bar:
-        def __init__(self, label, total, show):
-            told.append((label, total, show))
+        def __init__(self, label, total):
+            told.append((label, total, asked.show_progress))
 
         def __enter__(self):
             return told.append

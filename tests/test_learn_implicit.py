@@ -102,7 +102,7 @@ def test_what_is_not_learned_stays(seed, slack, similar):
     asked = learn.from_pairs([(0, 1)]) if similar else learn.from_pairs(dissimilar=[(0, 1)])
     G = np.eye(3)
     one = Problem(Z, asked, np.array([bound]), np.array([rest]), NOTHING, slack)
-    outcome = one.solve(G, 1, 0.0, np.random.default_rng(0), False)
+    outcome = one.solve(G, 1, 0.0, np.random.default_rng(0))
     after = ((G @ (Z[0] - Z[1])) ** 2).sum()
     # by the conditions of optimality: 1/p' = 1/p + δλ and 1/ξ = 1/bound - δλ/slack
     dual = 1 / after - 1 / p

@@ -12,13 +12,12 @@ import zoo
 import mercer
 from mercer import evaluate, kernels, learn
 from mercer.embeddings import (
+    Explicit,
     KernelPCA,
     KLSHDirections,
     LearnedDirections,
-    LearnedMetric,
     PyramidDirections,
 )
-from mercer.kernels.learned import unwrapped
 from mercer.search import SortedLists
 from mercer.testing import check_embedding, check_index, check_kernel
 
@@ -107,7 +106,7 @@ def test_only_the_factor_may_differ():
     other = kernels.Learned(kernels.Linear(), BASIS.basis_, BASIS.weights_, np.eye(5))
     P = BASIS.kernel_.prepare(X)
     again = other.prepare(P)
-    assert again.parts[1] is P.parts[1]
+    assert again.coordinates is P.coordinates
     np.testing.assert_allclose(other(again), kernels.Linear()(X), atol=1e-4)
     stranger = kernels.Learned(kernels.Linear(), BASIS.basis_, -BASIS.weights_, np.eye(5))
     with pytest.raises(mercer.InputError, match="were prepared for"):
@@ -130,10 +129,7 @@ def test_landmarks_have_the_basis_among_them():
         KernelPCA(BASIS.kernel_.radial(0.1), 8, n_landmarks=60),
     ):
         directions.fit(X)
-        rows = directions.landmarks_
-        while not isinstance(rows.kernel, kernels.Linear):
-            rows = rows.parts[0]
-        np.testing.assert_array_equal(rows.parts[0][:40], BASIS.basis_)
+        np.testing.assert_array_equal(directions.landmarks_.kept[:40], BASIS.basis_)
         assert len(directions.landmarks_) == 60
     few = KLSHDirections(BASIS.kernel_, 16, n_landmarks=30, subset=10).fit(X)
     assert len(few.landmarks_) == 30
@@ -204,7 +200,7 @@ def test_bits_agree_as_angles_say(metric):
     """P(equal bits) = 1 - θ/π with θ the angle under the learned metric; 4 standard errors."""
     n_bits = 20_000
     if metric is VECTORS:
-        Z = LearnedMetric(metric.kernel_).fit_transform(X[:12])
+        Z = Explicit(metric.kernel_, angles=True).fit_transform(X[:12])
         Z = Z @ np.random.default_rng(0).normal(size=(5, n_bits))
     else:
         Z = LearnedDirections(metric.kernel_, n_bits).fit_transform(X[:12])
@@ -215,19 +211,19 @@ def test_bits_agree_as_angles_say(metric):
 
 
 def test_radial_vectors_are_lifted():
-    lifted = LearnedMetric(VECTORS.kernel_.radial(0.5)).fit(X)
+    lifted = Explicit(VECTORS.kernel_.radial(0.5), angles=True).fit(X)
     Z = lifted.transform(X).astype(np.float64)
     np.testing.assert_allclose(Z[:, :-1].mean(axis=0), 0, atol=1e-5)
     assert (Z[:, -1] == np.float32(lifted.height_)).all()
     assert np.square(Z[:, :-1]).sum(axis=1).mean() == pytest.approx(lifted.height_**2, rel=1e-5)
-    plain = LearnedMetric(VECTORS.kernel_).fit_transform(X)
+    plain = Explicit(VECTORS.kernel_, angles=True).fit_transform(X)
     np.testing.assert_allclose(squares(Z @ Z.T), squares(plain @ plain.T), atol=1e-3)
 
 
 EMBEDDINGS = {
-    "vectors": (LearnedMetric(VECTORS.kernel_), X),
-    "angles": (LearnedMetric(VECTORS.kernel_.normalized()), X),
-    "distances": (LearnedMetric(VECTORS.kernel_.radial(0.1)), X),
+    "vectors": (Explicit(VECTORS.kernel_, angles=True), X),
+    "angles": (Explicit(VECTORS.kernel_.normalized(), angles=True), X),
+    "distances": (Explicit(VECTORS.kernel_.radial(0.1), angles=True), X),
     "directions": (LearnedDirections(BASIS.kernel_, 16), X),
     "normalized": (LearnedDirections(BASIS.kernel_.normalized(), 16), X),
     "sparse": (LearnedDirections(sparse_metric().kernel_, 16), SPARSE),
@@ -274,7 +270,7 @@ def test_learned_kernels_are_searched(made):
     assert evaluate.recall(index.search(items, 3, candidates=len(truth.ids)), truth) == 1
     half = index.search(items, 1, candidates=len(truth.ids) // 3)
     assert evaluate.recall(half, truth, 1) > 0.55  # chance: a third
-    lists = few(kernel, epsilon=1.0)
+    lists = few(kernel, codes="lists")
     assert isinstance(lists.searcher, SortedLists)
     assert len(lists.fit(items).add(items).search(items, 1, candidates=20).ids) == len(truth.ids)
 
@@ -295,7 +291,7 @@ def test_exact_search_and_hashing_take_learned_kernels(made):
 def test_learned_indexes_are_saved(made, tmp_path, monkeypatch):
     kernel, items = made
     monkeypatch.setattr(kernels.registry, "_registered", {})
-    inside = unwrapped(kernel)
+    inside = kernel.innermost
     if isinstance(getattr(inside, "kernel", None), kernels.FunctionKernel):
         mercer.register("mean match", inside.kernel)
     index = few(kernel).fit(items).add(items)
@@ -378,7 +374,7 @@ def test_bits_after_learning_on_are_those_of_a_new_index():
 BAD = {
     "not learned": (lambda: mercer.learned("chi2"), r"learned: Chi2\(\) is not a learned kernel"),
     "no directions": (lambda: LearnedDirections(BASIS.kernel_.radial(1.0)), "φ\\(x\\) is not known"),
-    "no matrix": (lambda: LearnedMetric(BASIS.kernel_), "is not a Mahalanobis kernel"),
+    "no matrix": (lambda: Explicit(BASIS.kernel_, angles=True), "no vectors are known that rank as"),
     "not square": (lambda: kernels.Mahalanobis([[1.0, 2.0]]), r"A has shape \(1, 2\)"),
     "not symmetric": (lambda: kernels.Mahalanobis([[1.0, 2.0], [0.0, 1.0]]), "A is not symmetric"),
     "negative": (lambda: kernels.Mahalanobis(-np.eye(2)), "A has eigenvalue -1"),

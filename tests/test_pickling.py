@@ -18,7 +18,9 @@ METHODS = {
     "exact": lambda kernel: mercer.exact(kernel, n_landmarks=40, n_components=16),
     "brute": mercer.brute,
     "klsh": lambda kernel: mercer.klsh(kernel, n_bits=24, n_landmarks=40, subset=10),
-    "lists": lambda kernel: mercer.klsh(kernel, n_bits=24, n_landmarks=40, subset=10, epsilon=1.0),
+    "lists": lambda kernel: mercer.klsh(
+        kernel, n_bits=24, n_landmarks=40, subset=10, codes="lists"
+    ),
     "inverted": mercer.inverted,
     "graph": mercer.graph,
     "kpca_pq": lambda kernel: mercer.kpca_pq(kernel, n_bytes=4, n_landmarks=40, n_components=16),

@@ -28,7 +28,7 @@ def ranked(kernel, X, Q, k, n_components=16, parts=1, ceiling=None):
     pca.fit(P)
     cuts = np.array_split(np.arange(len(X)), parts)
     recipe = Recipe(kernel, pca, BoundScan())
-    found = [Part(recipe.build(P.take(rows), rows, 1, False), int(rows[0])) for rows in cuts]
+    found = [Part(recipe.build(P.take(rows), rows), int(rows[0])) for rows in cuts]
     tolerances = {part.first: kernel.tolerance(Pq, part.items) for part in found}
     ranking = Ranking(recipe, Queries(Pq, pca), found, k, tolerances)
     ranking.recipe = recipe

@@ -7,13 +7,9 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
-from zoo import COUNTS, SPARSE, VECTORS
 
-from mercer import kernels
 from mercer.codes import Sign
-from mercer.embeddings import Identity
 from mercer.errors import InputError, NotFittedError
-from mercer.testing import check_embedding
 
 Z = np.random.default_rng(3).normal(size=(5000, 12)).astype(np.float32)  # more than one block
 
@@ -165,27 +161,3 @@ def test_parameters_are_checked(options, text):
         Sign(**options)
     with pytest.raises(InputError, match=text):
         Sign().set_params(**options)
-
-
-# ---- vectors as they are
-
-
-@pytest.mark.parametrize("X", [VECTORS, COUNTS, SPARSE], ids=["float32", "uint8", "sparse"])
-@pytest.mark.parametrize("kernel", ["linear", "cosine"])
-def test_contract_of_identity(kernel, X):
-    check_embedding(Identity(kernel), X)
-    dense = X.toarray() if X is SPARSE else X
-    np.testing.assert_array_equal(Identity(kernel).fit_transform(X), dense.astype(np.float32))
-
-
-def test_identity_serves_its_kernel_only():
-    assert Identity("cosine").serves(kernels.Cosine())
-    assert not Identity("cosine").serves(kernels.Linear())
-    for stranger in ("rbf", kernels.Linear().normalized(), 2.0 * kernels.Linear()):
-        with pytest.raises(InputError, match="does not stand for"):
-            Identity(stranger)
-
-
-def test_identity_refuses_another_width():
-    with pytest.raises(InputError, match="items have 3 features but it was fitted on 24"):
-        Identity("linear").fit(VECTORS).transform(VECTORS[:, :3])

@@ -96,7 +96,7 @@ def test_order_of_points_does_not_matter_even_where_distances_tie(seed):
 
 def test_ranks_are_kept_in_a_byte_each_and_bins_in_four():
     sets = some_sets(5, n=3, most=200)
-    bins, counts = ProximityDistribution(WORDS, 64).prepare(sets).parts
+    bins, counts = ProximityDistribution(WORDS, 64).prepare(sets).parts.values()
     sizes = np.diff(sets.offsets)
     np.testing.assert_array_equal(np.diff(bins.offsets), sizes * np.minimum(64, sizes - 1))
     assert counts.values.dtype == np.uint8

@@ -108,10 +108,10 @@ def test_large_arrays_are_mapped_and_small_ones_read(tmp_path, monkeypatch):
     X = np.random.default_rng(0).random((3000, 64)).astype(np.float32)
     small_index("linear", X).save(tmp_path)
     segment = mercer.load(tmp_path).segments_.members[0]
-    assert isinstance(segment.items.parts[0].base, np.memmap)
+    assert isinstance(segment.items.kept.base, np.memmap)
     assert segment.own.flags.writeable
     monkeypatch.setattr(store, "MAPPED", 0)
-    assert mercer.load(tmp_path).segments_.members[0].items.parts[0].flags.writeable
+    assert mercer.load(tmp_path).segments_.members[0].items.kept.flags.writeable
 
 
 def test_several_segments_and_removed_items(tmp_path, monkeypatch):
@@ -179,8 +179,8 @@ def test_precomputed_is_stored_once(tmp_path):
 
 def test_items_that_two_kernels_share_are_stored_once(tmp_path):
     small_index(kernels.Chi2() + kernels.JensenShannon()).save(tmp_path)
-    left, right = mercer.load(tmp_path).segments_.members[0].items.parts
-    assert left.parts[0] is right.parts[0]
+    items = mercer.load(tmp_path).segments_.members[0].items
+    assert items.left.kept is items.right.kept
 
 
 ITEMS = {
@@ -210,7 +210,7 @@ def test_items_come_back_as_they_were(name, tmp_path, mapped):
     X = ITEMS[name]
     mercer.register("one", kernels.from_gram(ones, psd=True))
     small_index("one", X).save(tmp_path)
-    found = mercer.load(tmp_path).segments_.members[0].items.parts[0]
+    found = mercer.load(tmp_path).segments_.members[0].items.kept
     assert type(found) is type(X)
     if isinstance(X, mercer.Ragged):
         for part in ("values", "offsets", "positions"):

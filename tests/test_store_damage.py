@@ -188,16 +188,20 @@ def test_a_manifest_edited_by_hand(folder):
 
 def test_another_format_says_who_can_read_it(folder):
     change(folder, lambda m: m.update(format=2, mercer="7.1"))
-    require_refused(folder, "format 2, written by mercer 7.1, but mercer .* reads format 1")
+    require_refused(folder, "format 2, written by mercer 7.1, but mercer .* reads formats up to 1")
 
 
 PLACES = [[], ["index"], ["index", "embedding"], ["index", "embedding", "learned"],
           ["index", "embedding", "learned", "weights_"], ["index", "segments", 0],
-          ["index", "segments", 0, "items"], ["index", "segments", 0, "items", "parts", 0],
-          ["index", "segments", 0, "items", "parts", 0, "prepared"],
+          ["index", "segments", 0, "items"], ["index", "segments", 0, "items", "parts", "left"],
+          ["index", "segments", 0, "items", "parts", "left", "prepared"],
           ["index", "segments", 0, "rows"], ["index", "segments", 0, "rows", "vectors"],
           ["index", "facts"]]  # fmt: skip
 FREE = {"floors_", "spectrum_", "energies_", "n_components_"}  # told, not needed
+
+
+def items_of(manifest):
+    return manifest["index"]["segments"][0]["items"]
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: "/".join(map(str, place)))
@@ -231,7 +235,10 @@ def test_a_missing_key_is_an_error(saved, tmp_path, place):
         (lambda m: m["index"]["embedding"]["learned"].update(fit=1), "learned .*fit"),
         (lambda m: m["index"].update(segments=[1]), "load: "),
         (lambda m: m["index"]["segments"][0].update(own=1), "load: "),
-        (lambda m: m["index"]["segments"][0]["items"].update(parts=[{"pickle": 1}]), "'pickle'"),
+        (
+            lambda m: m["index"]["segments"][0]["items"].update(parts={"rows": {"pickle": 1}}),
+            "'pickle'",
+        ),
         (lambda m: m.update(generation="1"), "lacks"),
         (lambda m: m.update(generation=True), "lacks"),
         (lambda m: m.update(generation=7), "generation-7"),

@@ -34,12 +34,12 @@ def rough(self, P, R, out):
 
 def skewed(self, P, R, out):
     kernels.Linear._tile(self, P, R, out)
-    out += P.parts[0][:, :1]
+    out += P.rows[:, :1]
 
 
 def depends_on_the_block(self, P, R, out):
     kernels.Linear._tile(self, P, R, out)
-    out += P.parts[0][0, 0] ** 2 + R.parts[0][0, 0] ** 2
+    out += P.rows[0, 0] ** 2 + R.rows[0, 0] ** 2
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def depends_on_the_block(self, P, R, out):
         (broken(_tile=skewed), "differs from k"),
         (broken(_diag=lambda self, P, dtype: np.ones(len(P), dtype)), "`diag` differs"),
         (broken(_gather=lambda self, P, R, ids, dtype: np.ones(ids.shape, dtype),
-                _diag=lambda self, P, dtype: np.einsum("ij,ij->i", *2 * (P.parts[0],))),
+                _diag=lambda self, P, dtype: np.einsum("ij,ij->i", *2 * (P.rows,))),
          "`score` differs"),
         (broken(_tile=depends_on_the_block), "differ"),
         (broken(_tile=rough), "differ"),

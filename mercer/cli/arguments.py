@@ -10,7 +10,8 @@ from mercer import kernels, methods
 from mercer.cli import answers
 from mercer.errors import InputError, StoreError
 from mercer.index import Index
-from mercer.items.files import STANDARD_INPUT, Items, as_ids, read_ids
+from mercer.items import Items
+from mercer.items.files import STANDARD_INPUT, as_ids, read_ids
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
 from mercer.store.manifest import MANIFEST

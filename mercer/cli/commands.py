@@ -192,7 +192,7 @@ def remove(
 ) -> None:
     """Remove items from an index and save it."""
     if bool(ids) == bool(ids_file):
-        raise InputError("remove: pass either ids, or a file of them with --ids.")
+        raise InputError("pass either ids, or a file of them with --ids.")
     gone = arguments.read_given_ids(ids or [], ids_file)
     loaded = mercer.load(index)
     loaded.remove(arguments.match_ids(loaded, gone))

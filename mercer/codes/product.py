@@ -77,14 +77,12 @@ class Product(Code):
 
     def _validate(self) -> None:
         if self.n_bytes is not None:
-            check_count("Product", "n_bytes", self.n_bytes)
+            check_count("n_bytes", self.n_bytes)
         if self.balance not in BALANCES:
-            raise InputError(
-                f"Product: balance is {self.balance!r}. Ways are: {', '.join(BALANCES)}."
-            )
+            raise InputError(f"balance is {self.balance!r}. Ways are: {', '.join(BALANCES)}.")
         if self.bits not in (4, 8):
-            raise InputError(f"Product: bits is {self.bits!r}. Pass 8 or 4.")
-        check_count("Product", "seed", self.seed, at_least=0)
+            raise InputError(f"bits is {self.bits!r}. Pass 8 or 4.")
+        check_count("seed", self.seed, at_least=0)
 
     def fit(self, Z: Floats) -> Self:
         """Learn the mixing and the centroids from vectors, and return self."""

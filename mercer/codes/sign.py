@@ -65,11 +65,11 @@ class Sign(Code):
     def _validate(self) -> None:
         if self.hyperplanes not in DRAWS:
             raise InputError(
-                f"Sign: hyperplanes is {self.hyperplanes!r}. Pass 'gaussian', 'orthogonal' or None."
+                f"hyperplanes is {self.hyperplanes!r}. Pass 'gaussian', 'orthogonal' or None."
             )
         if self.n_bits is not None:
-            check_count("Sign", "n_bits", self.n_bits)
-        check_count("Sign", "seed", self.seed, at_least=0)
+            check_count("n_bits", self.n_bits)
+        check_count("seed", self.seed, at_least=0)
 
     def fit(self, Z: npt.NDArray[np.float32]) -> Self:
         """Draw the directions for vectors of this width, and return self."""

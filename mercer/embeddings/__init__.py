@@ -1,14 +1,14 @@
 """Embeddings: items to vectors whose inner products stand for the kernel."""
 
-from mercer.embeddings.additive import AdditiveMap, FeatureKPCA, SquareRoot
+from mercer.embeddings.additive import AdditiveMap, FeatureKPCA
 from mercer.embeddings.base import Embedding
 from mercer.embeddings.euclidean import Euclidean
+from mercer.embeddings.explicit import Explicit
 from mercer.embeddings.fourier import FourierDirections
-from mercer.embeddings.identity import Identity
 from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
-from mercer.embeddings.metric import LearnedDirections, LearnedMetric
+from mercer.embeddings.metric import LearnedDirections
 from mercer.embeddings.no_vectors import NoVectors
 from mercer.embeddings.pyramid import PyramidDirections
 
@@ -16,15 +16,13 @@ __all__ = [
     "AdditiveMap",
     "Embedding",
     "Euclidean",
+    "Explicit",
     "FeatureKPCA",
     "FourierDirections",
-    "Identity",
     "KLSHDirections",
     "KernelPCA",
     "LearnedDirections",
-    "LearnedMetric",
     "MaxMarginDirections",
     "NoVectors",
     "PyramidDirections",
-    "SquareRoot",
 ]

@@ -12,10 +12,8 @@ import math
 import numpy as np
 from numba import njit
 
-from mercer.kernels._loops import FAST
-from mercer.kernels._pyramid_loops import SPREAD, scattered
-from mercer.runtime.jit import cached_njit
-from mercer.runtime.machine import bits_of, float_of
+from mercer.runtime.jit import FAST, cached_njit
+from mercer.runtime.machine import SPREAD, bits_of, float_of, scattered
 
 __all__ = ["motion", "project"]
 

@@ -1,8 +1,7 @@
-"""Explicit maps of additive kernels: square roots, sampled spectra, kernel PCA of each feature."""
+"""Explicit maps of additive kernels: sampled spectra (PROOFS B2), kernel PCA of each feature."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,61 +10,14 @@ import numpy.typing as npt
 from mercer import items, kernels
 from mercer.embeddings.feature_map import FeatureMap, Floats
 from mercer.embeddings.subspace import Matrix, Spectrum, basis, rotation
-from mercer.kernels import Chi2, Hellinger, Intersection, JensenShannon, Kernel
+from mercer.errors import InputError
+from mercer.kernels import Kernel
+from mercer.kernels.facts import Homogeneous
+from mercer.kernels.sampling import sampled
 from mercer.runtime.params import check_count, check_number, stored
 
-__all__ = ["AdditiveMap", "FeatureKPCA", "SquareRoot"]
+__all__ = ["AdditiveMap", "FeatureKPCA"]
 
-ADDITIVE = (Chi2, Intersection, JensenShannon)
-
-
-@stored
-class SquareRoot(FeatureMap):
-    """√x of every feature: inner products are Hellinger's kernel.
-
-    That is never below χ², Jensen–Shannon and intersection, and ranks nearly as they do.
-
-    Parameters
-    ----------
-    kernel : str or Kernel
-        Hellinger's, or one of those.
-
-    Examples
-    --------
-    >>> from mercer.embeddings import SquareRoot
-    >>> SquareRoot("chi2").fit_transform([[0.25, 0.75], [1.0, 0.0]]).round(2)
-    array([[0.5 , 0.87],
-           [1.  , 0.  ]], dtype=float32)
-    """
-
-    learned = ("n_features_",)
-
-    _served = (Hellinger, *ADDITIVE)
-
-    def __init__(self, kernel: str | Kernel = "hellinger") -> None:
-        self.kernel = kernel
-        self._validate()
-
-    @property
-    def _per_feature(self) -> int:
-        return 1
-
-    def _map(self, X: Floats, out: Floats) -> None:
-        np.sqrt(X, out=out)
-
-
-# ---- sampled spectra (PROOFS B2)
-
-Signature = Callable[[Matrix], Matrix]
-# k(x, y) = √(xy) K(log y/x), and K is the Fourier transform of κ
-SPECTRA: dict[type[Kernel], tuple[Signature, Signature]] = {
-    Chi2: (lambda w: 1 / np.cosh(w / 2), lambda f: 1 / np.cosh(np.pi * f)),
-    Intersection: (lambda w: np.exp(-np.abs(w) / 2), lambda f: 2 / np.pi / (1 + 4 * f**2)),
-    JensenShannon: (
-        lambda w: _js(np.exp(w / 2), np.exp(-w / 2)),
-        lambda f: 2 / np.log(4) / np.cosh(np.pi * f) / (1 + 4 * f**2),
-    ),
-}
 RATIOS = np.linspace(0, 12, 481)  # log y/x: beyond, the smaller of both adds nothing
 INTERVALS = np.geomspace(0.05, 2, 400)
 
@@ -104,8 +56,6 @@ class AdditiveMap(FeatureMap):
 
     learned = ("n_features_", "interval_", "error_")
 
-    _served = ADDITIVE
-
     def __init__(
         self, kernel: str | Kernel = "chi2", n_steps: int = 2, interval: float | None = None
     ) -> None:
@@ -115,10 +65,14 @@ class AdditiveMap(FeatureMap):
         self._validate()
 
     def _validate(self) -> None:
-        super()._validate()
-        check_count("AdditiveMap", "n_steps", self.n_steps)
+        if kernels.get(self.kernel).homogeneous is None:
+            raise InputError(
+                f"the spectrum of {self.kernel!r} is not known. Use chi2, intersection or "
+                "jensen_shannon, or KernelPCA, which takes any kernel."
+            )
+        check_count("n_steps", self.n_steps)
         if self.interval is not None:
-            check_number("AdditiveMap", "interval", self.interval, above=0)
+            check_number("interval", self.interval, above=0)
 
     @property
     def _per_feature(self) -> int:
@@ -132,14 +86,19 @@ class AdditiveMap(FeatureMap):
 
     def _error(self, step: float) -> float:
         """Return the largest error of one feature, with max(x, y) = 1 and so √(xy) = e^(-w/2)."""
-        signature, _ = SPECTRA[type(kernels.get(self.kernel))]
+        expected = self._spectrum.signature(RATIOS)
         found = self._heights(step) @ np.cos(step * np.arange(self.n_steps + 1)[:, None] * RATIOS)
-        return float((np.exp(-RATIOS / 2) * np.abs(found - signature(RATIOS))).max())
+        return float((np.exp(-RATIOS / 2) * np.abs(found - expected)).max())
+
+    @property
+    def _spectrum(self) -> Homogeneous:
+        found = self.compared.homogeneous
+        assert found is not None
+        return found
 
     def _heights(self, step: float) -> Matrix:
         """Return L κ(0) and 2 L κ(jL)."""
-        _, spectrum = SPECTRA[type(kernels.get(self.kernel))]
-        heights = 2 * step * spectrum(step * np.arange(self.n_steps + 1.0))
+        heights = 2 * step * self._spectrum.density(step * np.arange(self.n_steps + 1.0))
         heights[0] /= 2
         return np.asarray(heights)
 
@@ -154,11 +113,6 @@ class AdditiveMap(FeatureMap):
         for j in range(1, self.n_steps + 1):
             parts[:, 2 * j - 1] = heights[j] * roots * np.cos(j * angles)
             parts[:, 2 * j] = heights[j] * roots * np.sin(j * angles)
-
-
-def _js(a: Matrix, b: Matrix) -> Matrix:
-    """Return the Jensen–Shannon term of two positive numbers."""
-    return np.asarray(a / 2 * np.log2((a + b) / a) + b / 2 * np.log2((a + b) / b))
 
 
 # ---- kernel PCA of each feature
@@ -202,8 +156,6 @@ class FeatureKPCA(FeatureMap):
 
     learned = ("n_features_", "landmarks_", "weights_")
 
-    _served = (Hellinger, *ADDITIVE)
-
     def __init__(
         self, kernel: str | Kernel = "chi2", n_components: int = 3, *, n_landmarks: int = 32,
         n_sample: int = 10_000, seed: int = 0,
@@ -216,20 +168,21 @@ class FeatureKPCA(FeatureMap):
         self._validate()
 
     def _validate(self) -> None:
-        super()._validate()
+        if not kernels.get(self.kernel).additive:
+            raise InputError(
+                f"{self.kernel!r} is not known to be a sum over features. Use KernelPCA, which "
+                "takes any kernel."
+            )
         for name in ("n_components", "n_landmarks", "n_sample"):
-            check_count("FeatureKPCA", name, getattr(self, name))
-        check_count("FeatureKPCA", "seed", self.seed, at_least=0)
+            check_count(name, getattr(self, name))
+        check_count("seed", self.seed, at_least=0)
 
     @property
     def _per_feature(self) -> int:
         return self.n_components
 
     def _learn(self, rows: Any) -> None:
-        n = items.length(rows)
-        rng = np.random.default_rng(self.seed)
-        chosen = np.sort(rng.choice(n, min(n, self.n_sample), replace=False))
-        sample = items.take(rows, chosen)
+        sample = sampled(rows, self.seed, self.n_sample)
         dense = sample.toarray() if items.is_sparse(sample) else sample
         X = np.asarray(dense, np.float64)
         shares = np.linspace(0, 1, self.n_landmarks)
@@ -241,14 +194,14 @@ class FeatureKPCA(FeatureMap):
 
     def _weights(self, column: Matrix, landmarks: npt.NDArray[np.floating]) -> Matrix:
         """Return the weights of one feature: a basis, turned to the components of the sample."""
-        kernel = kernels.get(self.kernel)
+        kernel = self.compared
         L = landmarks[:, None].astype(np.float64)
         W0 = basis(Spectrum.of(kernel(L, L.copy(), dtype=np.float64)), threshold=1e-6)
         crossed = kernel(column[:, None], L, dtype=np.float64) @ W0
         return np.asarray(W0 @ rotation(crossed.T @ crossed, self.n_components))
 
     def _map(self, X: Floats, out: Floats) -> None:
-        kernel = kernels.get(self.kernel)
+        kernel = self.compared
         parts = out.reshape(len(X), self.n_components, -1)
         crossed = np.empty((len(X), self.landmarks_.shape[1]), np.float32)
         for feature, landmarks in enumerate(self.landmarks_):

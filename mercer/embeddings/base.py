@@ -8,17 +8,26 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer.kernels import Kernel
+from mercer import items, kernels
+from mercer.errors import InputError
+from mercer.kernels import Kernel, Prepared
+from mercer.runtime.border import border
 from mercer.runtime.params import Params
 
 __all__ = ["Embedding"]
+
+Floats = npt.NDArray[np.float32]
 
 
 class Embedding(Params):
     """A map from items to float32 vectors, learned by `fit`.
 
+    A subclass names in `learned` what it keeps, and gives `_fit` and `_transform`.
+
     Attributes
     ----------
+    kernel : str or Kernel
+        The similarity, a parameter of every embedding.
     upper_bound : bool
         Whether the computed inner product of two vectors is never below the kernel, however
         it is rounded. Certificates rest on it.
@@ -27,30 +36,91 @@ class Embedding(Params):
     rounding_ : float
         Where `upper_bound` holds: the share of √(k(x, x) k(y, y)) that rounding may move an
         inner product by.
+    n_features_ : int
+        How wide items must be; 0 where that does not matter, or is known otherwise.
     """
 
+    kernel: str | Kernel
     upper_bound: bool = False
     n_landmarks_: int = 0
     rounding_: float = 0.0
+    n_features_: int = 0
 
-    @abstractmethod
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from items and return self."""
+    def _validate(self) -> None:
+        kernels.get(self.kernel)
 
-    @abstractmethod
-    def transform(
-        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Return one vector per item, shape (len(X), d), C-contiguous."""
+    @property
+    def compared(self) -> Kernel:
+        """The kernel that items are prepared for."""
+        return kernels.get(self.kernel)
 
-    def query(self, X: Any, *, n_jobs: int | None = None) -> npt.NDArray[np.float32]:
-        """Return the vectors of queries, which most embeddings do not tell from items."""
-        return self.transform(X, n_jobs=n_jobs, show_progress=False)
-
-    @abstractmethod
     def serves(self, kernel: Kernel) -> bool:
         """Whether the vectors stand for this kernel."""
+        return bool(kernels.get(self.kernel) == kernel)
 
-    def fit_transform(self, X: Any, y: Any = None) -> npt.NDArray[np.float32]:
+    @border
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from items and return self.
+
+        Parameters
+        ----------
+        X : items
+            The data, or a fair sample of it.
+        y : None
+            Not used; here for scikit-learn's pipelines.
+        """
+        self._fit(items.rows_of(X))
+        return self
+
+    @border
+    def transform(
+        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
+    ) -> Floats:
+        """Return one vector per item, shape (len(X), d), C-contiguous.
+
+        Parameters
+        ----------
+        X : items
+            Raw or prepared.
+        n_jobs : int, optional
+            How many threads; see `mercer.runtime.parallel.count`.
+        show_progress : bool, optional
+            Whether to show a progress bar; by default on terminals, for work of over a second.
+        """
+        return self._transform(self._prepared(X))
+
+    def own(self, P: Prepared) -> npt.NDArray[np.float64]:
+        """Return k(x, x) of items, which the squared lengths of their vectors stand for."""
+        return np.asarray(self.compared.diag(P.under(self.compared), dtype=np.float64))
+
+    @border
+    def query(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+        """Return the vectors of queries, which most embeddings do not tell from items."""
+        return self.transform(X)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """Learn from items and return their vectors."""
         return self.fit(X, y).transform(X)
+
+    # ---- what an embedding defines
+
+    @abstractmethod
+    def _fit(self, X: Any) -> None:
+        """Learn from items, raw or prepared."""
+
+    @abstractmethod
+    def _transform(self, P: Prepared) -> Floats:
+        """Return the vectors of items."""
+
+    # ---- what it can use
+
+    def _prepared(self, X: Any) -> Prepared:
+        """Return items as the kernel likes them; they must be as wide as those of `fit`."""
+        self._require_fitted()
+        P = self.compared.prepare(X)
+        if P.form is not None and self.n_features_ not in (0, P.form[1]):
+            raise InputError(
+                f"items have {P.form[1]} features but it was fitted on {self.n_features_}. Pass "
+                "items from the same source."
+            )
+        return P

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mercer import items, kernels
-from mercer.embeddings.additive import ADDITIVE, AdditiveMap, SquareRoot
+from mercer import items
+from mercer.embeddings.additive import AdditiveMap
 from mercer.embeddings.axes import principal
-from mercer.embeddings.base import Embedding
-from mercer.embeddings.identity import Identity
+from mercer.embeddings.base import Embedding, Floats
+from mercer.embeddings.explicit import Explicit
 from mercer.embeddings.kpca import KernelPCA
-from mercer.embeddings.stand_ins import Trial, raw_rows, stand_ins
+from mercer.embeddings.stand_ins import Trial, stand_ins
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
+from mercer.kernels.sampling import sampled
+from mercer.runtime import parallel
 from mercer.runtime.arrays import Array
+from mercer.runtime.border import border
 from mercer.runtime.params import check_count, stored
 
 __all__ = ["Euclidean"]
 
-Floats = npt.NDArray[np.float32]
-HOW = ("auto", "kpca", "vectors", "square_root", "additive")
+HOW = ("auto", "kpca", "explicit", "additive")
 WIDEST = 2048  # features up to which a map of each of them is cheaper than landmarks
 LANDMARKS = (32, 256)  # a quarter of the items, between these
 SAMPLE = 10_000  # items that dimensions are chosen by
@@ -44,14 +45,13 @@ class Euclidean(Embedding):
     ----------
     kernel : str or Kernel
         The similarity.
-    how : {"auto", "kpca", "vectors", "square_root", "additive"}
-        "kpca": centred kernel PCA through landmarks, for any kernel. "vectors": the items
-        themselves, for linear, cosine and RBF; exact. "square_root": for Hellinger (exact) and
-        χ², Jensen–Shannon, intersection and exponential χ² (nearly). "additive": `AdditiveMap`,
-        for the last four. "auto": the first of "vectors" and "square_root" that stands for the
-        kernel; for all other kernels of dense vectors, a user's own too, what finds most of the
-        nearest items of a sample, of "kpca" and of distances of the vectors, of vectors of unit
-        length and of square roots; "kpca" for all other items.
+    how : {"auto", "kpca", "explicit", "additive"}
+        "kpca": centred kernel PCA through landmarks, for any kernel. "explicit": vectors that the
+        kernel, or one that it declares to rank as, knows by itself (`Explicit`). "additive":
+        `AdditiveMap`, for χ², Jensen–Shannon, intersection and exponential χ². "auto": "explicit"
+        where there are such vectors; for all other kernels of dense vectors, a user's own too,
+        what finds most of the nearest items of a sample, of "kpca" and of distances of the
+        vectors, of vectors of unit length and of square roots; "kpca" for all other items.
     n_components : int, optional
         Dimensions to keep. By default as many as have 99 % of the variance (of "kpca" 94 % of
         what is in the landmarks' span), and at most 128; more, up to 1,024, where 128 dimensions
@@ -78,7 +78,7 @@ class Euclidean(Embedding):
     >>> from mercer.embeddings import Euclidean
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
     >>> Euclidean("chi2").fit(X).map_
-    SquareRoot(kernel=Chi2())
+    Explicit(kernel=Hellinger())
     >>> Euclidean("chi2", "kpca", n_components=16).fit_transform(X).shape
     (100, 16)
     """
@@ -103,20 +103,16 @@ class Euclidean(Embedding):
 
     def _validate(self) -> None:
         if self.how not in HOW:
-            raise InputError(f"Euclidean: how is {self.how!r}. Ways are: {', '.join(HOW)}.")
+            raise InputError(f"how is {self.how!r}. Ways are: {', '.join(HOW)}.")
         for name in ("n_components", "n_landmarks"):
             if getattr(self, name) is not None:
-                check_count("Euclidean", name, getattr(self, name))
-        check_count("Euclidean", "seed", self.seed, at_least=0)
-        if self.how not in ("auto", "kpca", *_cheap_ways(kernels.get(self.kernel))):
+                check_count(name, getattr(self, name))
+        check_count("seed", self.seed, at_least=0)
+        if self.how in ("explicit", "additive") and self._declared(self.how) is None:
             raise InputError(
-                f"Euclidean: {self.how!r} does not stand for {self.kernel!r}. Use 'kpca', which "
-                "takes any kernel, or 'auto'."
+                f"{self.how!r} does not stand for {self.kernel!r}. Use 'kpca', which takes any "
+                "kernel, or 'auto'."
             )
-
-    def serves(self, kernel: Kernel) -> bool:
-        """Whether the vectors stand for this kernel."""
-        return bool(kernels.get(self.kernel) == kernel)
 
     @property
     def n_landmarks_(self) -> int:  # type: ignore[override]
@@ -125,70 +121,62 @@ class Euclidean(Embedding):
 
     # ---- learning
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose the map, the dimensions and whether one more is needed; return self.
-
-        Parameters
-        ----------
-        X : items
-            The data, or a fair sample of it.
-        y : None
-            Not used; here for scikit-learn's pipelines.
-        """
-        kernel = kernels.get(self.kernel)
-        X = X if isinstance(X, Prepared) else items.rows_of(X, "Euclidean.fit")
-        sample = self._sample(kernel, X)
+    def _fit(self, X: Any) -> None:
+        """Choose the map, the dimensions and whether one more is needed."""
+        kernel = self.compared
+        sample = kernel.prepare(sampled(X, self.seed, SAMPLE))
         chosen = self._chosen(kernel, sample)
         if chosen is None:
-            self._learn(kernel, sample, self._kpca(kernel, items.length(X)).fit(X))
+            self._learn_kpca(sample, self._kpca(kernel, items.length(X)).fit(X))
         else:
-            self._learn(kernel, sample, chosen)
-        return self
+            self._learn(sample, *chosen)
 
-    def _learn(self, kernel: Kernel, sample: Prepared, map_: Embedding) -> None:
-        """Take a map; find the dimensions to keep and whether one more is needed."""
+    def _learn(self, sample: Prepared, map_: Embedding, by_value: bool) -> None:
+        """Take a map; find the dimensions to keep and, by value, whether one more is needed."""
         self.map_ = map_
-        self.mean_ = self.axes_ = self.top_ = None
-        if not isinstance(map_, KernelPCA):
-            Z = map_.fit_transform(_rows_for(map_, kernel, sample))
-            self.mean_, self.axes_ = principal(Z, self.n_components) or (None, None)
-            if _stands_in(map_, kernel):
-                return  # it was tried with its own distances
-        own = kernel.diag(sample, dtype=np.float64)
-        if own.max() - own.min() > EVEN * np.abs(own).max():
-            self.top_ = float(self._own(sample).max())
+        Z = map_.fit_transform(sample.under(map_.compared))
+        self.mean_, self.axes_ = principal(Z, self.n_components) or (None, None)
+        self.top_ = _top(map_.own(sample)) if by_value else None
 
-    def _sample(self, kernel: Kernel, X: Any) -> Prepared:
-        n = items.length(X)
-        rng = np.random.default_rng(self.seed)
-        rows = np.sort(rng.choice(n, min(n, SAMPLE), replace=False))
-        taken = X.take(rows) if isinstance(X, Prepared) else items.take(X, rows)
-        return kernel.prepare(taken, where="Euclidean.fit")
+    def _learn_kpca(self, sample: Prepared, map_: KernelPCA) -> None:
+        self.map_ = map_
+        self.mean_ = self.axes_ = None
+        self.top_ = _top(map_.own(sample))
 
-    def _chosen(self, kernel: Kernel, sample: Prepared) -> Embedding | None:
+    def _declared(self, how: str) -> tuple[Embedding, bool] | None:
+        """Return the map that the kernel's own facts name, and whether values rank, or None."""
+        for kernel, by_distance in self.compared.alike():
+            if how == "explicit" and kernel.explicit:
+                return Explicit(kernel), not by_distance
+            if how == "additive" and kernel.homogeneous is not None:
+                return AdditiveMap(kernel), not by_distance
+        return None
+
+    def _chosen(self, kernel: Kernel, sample: Prepared) -> tuple[Embedding, bool] | None:
         """Return the map to take; None for kernel PCA, which learns from all items."""
         if self.how != "auto":
-            return None if self.how == "kpca" else _feature_map(kernel, self.how)
+            return None if self.how == "kpca" else self._declared(self.how)
         kind, width = sample.form or (None, 0)
         if kernel.input != "vectors" or kind != "dense" or width > WIDEST:
             return None
-        cheap = _cheap_ways(kernel)
-        if cheap:
-            return _feature_map(kernel, cheap[0])
-        # Python code for every pair is dear, and a few items tell nothing
-        return self._tried(kernel, sample) if kernel._threads and len(sample) > FEW else None
+        declared = self._declared("explicit")
+        # Python code for every pair is expensive, and a few items tell nothing
+        if declared is not None or kernel.runs_python or len(sample) <= FEW:
+            return declared
+        return self._tried(kernel, sample)
 
-    def _tried(self, kernel: Kernel, sample: Prepared) -> Embedding | None:
+    def _tried(self, kernel: Kernel, sample: Prepared) -> tuple[Embedding, bool] | None:
         """Return the map that finds most on a sample, those without landmarks first."""
-        trial, best, most = Trial(kernel, sample, self.seed), None, 0.0
+        best: tuple[Embedding, bool] | None = None
+        trial, most = Trial(kernel, sample, self.seed), 0.0
         for map_ in stand_ins(kernel, sample):
-            share = trial.share(map_.fit_transform(_rows_for(map_, kernel, trial.items)))
+            share = trial.share(map_.fit_transform(trial.items.under(map_.compared)))
             if share > most:
-                best, most = map_, share
+                best, most = (map_, False), share
         if most >= ENOUGH:
             return best
         tried = Euclidean(kernel, "kpca", n_components=self.n_components, seed=self.seed)
-        tried._learn(kernel, sample, self._kpca(kernel, len(sample)).fit(sample))
+        tried._learn_kpca(sample, self._kpca(kernel, len(sample)).fit(sample))
         share = trial.share(tried.transform(trial.items), tried.query(trial.queries))
         return best if most >= share else None
 
@@ -201,52 +189,32 @@ class Euclidean(Embedding):
 
     # ---- embedding
 
-    def transform(
-        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> Floats:
-        """Return the vectors of items.
-
-        Parameters
-        ----------
-        X : items
-            Raw or prepared.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
-        """
-        P, Z = self._mapped(X, n_jobs, show_progress)
+    def _transform(self, P: Prepared) -> Floats:
+        Z = self._mapped(P)
         if self.top_ is None:
             return Z
-        return _widened(Z, np.sqrt(np.maximum(self.top_ - self._own(P), 0)))
+        return _widened(Z, np.sqrt(np.maximum(self.top_ - self.map_.own(P), 0)))
 
+    @border
     def query(self, X: Any, *, n_jobs: int | None = None) -> Floats:
         """Return the vectors of queries: the dimension for k(x, x) is 0."""
-        _, Z = self._mapped(X, n_jobs, False)
+        Z = self._mapped(self._prepared(X))
         return Z if self.top_ is None else _widened(Z, 0)
 
-    def _own(self, P: Prepared) -> Array:
-        """Return k(x, x) of the kernel whose distances are those of the vectors."""
-        kernel = kernels.get(self.kernel)
-        if isinstance(self.map_, KernelPCA):
-            return kernel.diag(P, dtype=np.float64)
-        return _mapped_kernel(kernel).diag(_rows_for(self.map_, kernel, P), dtype=np.float64)
-
-    def _mapped(self, X: Any, n_jobs: int | None, show: bool | None) -> tuple[Prepared, Floats]:
-        self._require_fitted()
-        kernel = kernels.get(self.kernel)
-        P = kernel.prepare(X, where="Euclidean.transform")
-        if isinstance(self.map_, KernelPCA):
-            return P, self.map_.transform(P, n_jobs=n_jobs, show_progress=show)
-        rows = _rows_for(self.map_, kernel, P)
+    def _mapped(self, P: Prepared) -> Floats:
+        rows = P.under(self.map_.compared)
         if self.axes_ is None or self.mean_ is None:
-            return P, self.map_.transform(rows, n_jobs=n_jobs, show_progress=show)
+            return self.map_.transform(rows)
         out = np.empty((len(P), self.axes_.shape[1]), np.float32)
-        for start in range(0, len(P), BLOCK):
-            block = slice(start, start + BLOCK)
-            Z = self.map_.transform(rows[block], n_jobs=n_jobs, show_progress=False)
-            np.matmul(Z - self.mean_, self.axes_, out=out[block])
-        return P, out
+        for span in parallel.spans(len(P), BLOCK):
+            np.matmul(self.map_.transform(rows[span]) - self.mean_, self.axes_, out=out[span])
+        return out
+
+
+def _top(own: Array) -> float | None:
+    """Return the largest k(x, x), or None where all are the same."""
+    varies = own.max() - own.min() > EVEN * np.abs(own).max()
+    return float(own.max()) if varies else None
 
 
 def _widened(Z: Floats, column: Array | int) -> Floats:
@@ -254,57 +222,3 @@ def _widened(Z: Floats, column: Array | int) -> Floats:
     wide = np.empty((len(Z), Z.shape[1] + 1), np.float32)
     wide[:, :-1], wide[:, -1] = Z, column
     return wide
-
-
-# ---- kernels with a map of their own
-
-
-def _core(kernel: Kernel) -> Kernel:
-    """Return the kernel inside of increasing functions, which rank alike."""
-    while isinstance(kernel, (kernels.Exp, kernels.Scaled)):
-        kernel = kernel.kernel
-    return kernel
-
-
-def _cheap_ways(kernel: Kernel) -> tuple[str, ...]:
-    """Return the ways that need no landmarks, the best first."""
-    core = _core(kernel)
-    if isinstance(core, (kernels.Linear, kernels.Cosine, kernels.RBF)):
-        return ("vectors",)
-    if isinstance(core, (kernels.ExpChi2, *ADDITIVE)):
-        return "square_root", "additive"
-    return ("square_root",) if isinstance(core, kernels.Hellinger) else ()
-
-
-def _mapped_kernel(kernel: Kernel) -> Kernel:
-    """Return the kernel whose distances rank as this one."""
-    core = _core(kernel)
-    if isinstance(core, kernels.ExpChi2):  # exp(-γ d²), d the distance of χ²
-        return kernels.Chi2()
-    return kernels.Linear() if isinstance(core, kernels.RBF) else core
-
-
-def _feature_map(kernel: Kernel, how: str) -> Embedding:
-    mapped = _mapped_kernel(kernel)
-    if how == "vectors":
-        return Identity(mapped, unit=isinstance(mapped, kernels.Cosine))
-    return SquareRoot(mapped) if how == "square_root" else AdditiveMap(mapped)
-
-
-def _stands_in(map_: Any, kernel: Kernel) -> bool:
-    """Whether a map's distances are of another kernel than the one that ranks as this one."""
-    return bool(kernels.get(map_.kernel) != _mapped_kernel(kernel))
-
-
-def _rows_for(map_: Any, kernel: Kernel, P: Prepared) -> Any:
-    """Return prepared items as a map takes them, without another look at them if it can be."""
-    if _stands_in(map_, kernel):
-        rows, own = raw_rows(P), kernels.get(map_.kernel)
-        if isinstance(map_, SquareRoot) and not kernel.nonnegative:
-            rows = np.maximum(rows, 0)
-        # of these, only directions need more than the rows
-        return rows if isinstance(own, kernels.Cosine) else Prepared(own, (rows,), P.form)
-    while isinstance(P.parts[0], Prepared):
-        P = P.parts[0]
-    mapped = _mapped_kernel(kernel)
-    return P if P.kernel == mapped else Prepared(mapped, P.parts[:1], P.form)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mercer import items, kernels
+from mercer.embeddings.base import Floats
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.landmark_map import BLOCK, LandmarkMap
 from mercer.embeddings.subspace import Matrix
@@ -101,48 +102,38 @@ class FourierDirections(LandmarkMap):
 
     def _validate(self) -> None:
         for name in ("n_bits", "n_components", "n_landmarks"):
-            check_count("FourierDirections", name, getattr(self, name))
-        check_count("FourierDirections", "seed", self.seed, at_least=0)
+            check_count(name, getattr(self, name))
+        check_count("seed", self.seed, at_least=0)
         if self.scale is not None:
-            check_number("FourierDirections", "scale", self.scale, above=0)
-        kernels.get(self.kernel)
+            check_number("scale", self.scale, above=0)
+        super()._validate()
 
     @property
     def compared(self) -> Kernel:
-        """The normalised kernel, by which items and landmarks are compared."""
-        return kernels.get(self.kernel).normalized()
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose landmarks where they are needed, and draw the waves; return self.
-
-        Parameters
-        ----------
-        X : items
-            The data, or a fair sample of it.
-        y : None
-            Not used.
-        """
-        X = X if isinstance(X, Prepared) else items.rows_of(X, "FourierDirections.fit")
-        rng = np.random.default_rng([self.seed, 1])  # not the numbers that choose landmarks
-        rows = X.parts[0] if isinstance(X, Prepared) else X
+        """The normalised kernel where there are landmarks."""
         kernel = kernels.get(self.kernel)
-        if isinstance(kernel, (kernels.RBF, kernels.Laplacian)) and not items.is_sparse(rows):
-            self._fit_vectors(kernel, X, rng)
+        return kernel if vars(self).get("n_landmarks_") == 0 else kernel.normalized()
+
+    def _fit(self, X: Any) -> None:
+        """Choose landmarks where they are needed, and draw the waves."""
+        rng = np.random.default_rng([self.seed, 1])  # not the numbers that choose landmarks
+        kernel = kernels.get(self.kernel)
+        vars(self).pop("n_landmarks_", None)
+        form = kernel.prepare(X[:1]).form
+        if kernel.power is not None and form is not None and form[0] == "dense":
+            kernel.prepare(X)  # says what is wrong with them
+            self._fit_vectors(kernel, form[1], rng)
         else:
             self._fit_landmarks(X, rng)
         self.offsets_ -= rng.uniform(0, 2 * np.pi, self.n_bits)
         self.shifts_ = rng.uniform(-1, 1, self.n_bits)
-        return self
 
-    def _fit_vectors(
-        self, kernel: kernels.RBF | kernels.Laplacian, X: Any, rng: np.random.Generator
-    ) -> None:
+    def _fit_vectors(self, kernel: Kernel, width: int, rng: np.random.Generator) -> None:
         """Draw waves whose transform is the kernel itself (Bochner)."""
-        P = kernel.prepare(X, where="FourierDirections.fit")
-        shape = int(P.parts[0].shape[1]), self.n_bits
+        shape = width, self.n_bits
         self.scale_ = 1.0 if self.scale is None else float(self.scale)
-        gamma = self.scale_ * kernel._gamma(shape[0])
-        if isinstance(kernel, kernels.RBF):
+        gamma = self.scale_ * kernel.rate(width)
+        if kernel.power == 2:
             self.weights_ = np.sqrt(2 * gamma) * rng.normal(size=shape)
         else:
             self.weights_ = gamma * rng.standard_cauchy(size=shape)
@@ -163,45 +154,30 @@ class FourierDirections(LandmarkMap):
         self.weights_, self.offsets_ = pca.weights_ @ waves, pca.offsets_ @ waves
         self.landmarks_, self.n_landmarks_ = pca.landmarks_, pca.n_landmarks_
 
-    def transform(
-        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Return the heights of the waves at items, shape (len(X), n_bits).
-
-        Parameters
-        ----------
-        X : items
-            Raw or prepared.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
-        """
-        self._require_fitted()
+    def _transform(self, P: Prepared) -> Floats:
         if self.n_landmarks_ > 0:
-            return super().transform(X, n_jobs=n_jobs, show_progress=show_progress)
-        rows = self._own_vectors(X)
+            return super()._transform(P)
+        rows = self._own_vectors(P)
         out = np.empty((len(rows), self._width), np.float32)
 
         def fill(span: slice) -> None:
             out[span] = self._waves(rows[span].astype(np.float64) @ self.weights_ - self.offsets_)
 
         tasks = [(span,) for span in parallel.spans(len(rows), BLOCK)]
-        parallel.run(fill, tasks, n_jobs=n_jobs, label="embedding", show=show_progress)
+        parallel.run(fill, tasks, "embedding")
         return out
 
-    def _own_vectors(self, X: Any) -> Any:
+    def _own_vectors(self, P: Prepared) -> Any:
         """Return items as the vectors they are, dense and as wide as those of `fit`."""
-        where = "FourierDirections.transform"
-        rows = kernels.get(self.kernel).prepare(X, where=where).parts[0]
+        rows = P.kept
         if items.is_sparse(rows):
             raise InputError(
-                f"{where}: items are sparse, but it was fitted on dense ones. Pass them as "
+                "items are sparse, but it was fitted on dense ones. Pass them as "
                 "X.toarray(), or fit on sparse ones."
             )
         if rows.shape[1] != len(self.weights_):
             raise InputError(
-                f"{where}: items have {rows.shape[1]} features but it was fitted on "
+                f"items have {rows.shape[1]} features but it was fitted on "
                 f"{len(self.weights_)}. Pass items from the same source."
             )
         return rows
@@ -229,7 +205,7 @@ class FourierDirections(LandmarkMap):
         self._require_fitted()
         k = np.asarray(similarities, np.float64)[..., None]
         m = np.arange(1, TERMS + 1)
-        power = m if isinstance(kernels.get(self.kernel), kernels.Laplacian) else m**2
+        power = m if kernels.get(self.kernel).power == 1 else m**2
         sharp = np.exp(k - 1) if self.n_landmarks_ else k
         lost = (1 - sharp ** (self.scale_ * power)) / (4.0 * m**2 - 1)
         return np.asarray(1 - 8 / np.pi**2 * lost.sum(axis=-1))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from mercer import items, kernels
+from mercer import kernels
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.embeddings.subspace import Matrix, Spectrum, centred
 from mercer.embeddings.theory import SAMPLE, sampled_floors
@@ -99,20 +99,18 @@ class KLSHDirections(LandmarkMap):
     def _validate(self) -> None:
         for name in ("n_bits", "n_landmarks", "subset", "rank"):
             if getattr(self, name) is not None or name.startswith("n_"):
-                check_count("KLSHDirections", name, getattr(self, name))
-        check_count("KLSHDirections", "seed", self.seed, at_least=0)
+                check_count(name, getattr(self, name))
+        check_count("seed", self.seed, at_least=0)
         if self.scale is not None:
-            check_number("KLSHDirections", "scale", self.scale, above=0)
+            check_number("scale", self.scale, above=0)
         if self.center not in CENTERS:
-            raise InputError(
-                f"KLSHDirections: center is {self.center!r}. Pass one of: {', '.join(CENTERS)}."
-            )
+            raise InputError(f"center is {self.center!r}. Pass one of: {', '.join(CENTERS)}.")
         if self.subset is not None and self.subset > max(1, self.n_landmarks // 2):
             raise InputError(
-                f"KLSHDirections: subset is {self.subset} of {self.n_landmarks} landmarks. Pass at "
+                f"subset is {self.subset} of {self.n_landmarks} landmarks. Pass at "
                 "most half of them: a subset and the rest of the landmarks give the same bit."
             )
-        kernels.get(self.kernel)
+        super()._validate()
 
     @property
     def compared(self) -> Kernel:
@@ -121,17 +119,8 @@ class KLSHDirections(LandmarkMap):
         kernel = kernel.normalized() if self.normalize else kernel
         return kernel if self.scale is None else kernel.exp(self.scale)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose landmarks among items and draw the directions; return self.
-
-        Parameters
-        ----------
-        X : items
-            The data, or a fair sample of it.
-        y : None
-            Not used.
-        """
-        X = X if isinstance(X, Prepared) else items.rows_of(X, "KLSHDirections.fit")
+    def _fit(self, X: Any) -> None:
+        """Choose landmarks among items and draw the directions."""
         rng = np.random.default_rng(self.seed)
         L = self._landmarks(X, self.n_landmarks, rng)
         K = self.compared(L, L[:], dtype=np.float64)
@@ -146,7 +135,6 @@ class KLSHDirections(LandmarkMap):
         self.landmarks_, self.n_landmarks_ = L, len(L)
         self.spectrum_ = spectrum.values
         self.floors_ = self._floors(self._drawn(X, SAMPLE, rng), L, K, basis)
-        return self
 
     def _draws(self, p: int, rng: np.random.Generator) -> Matrix:
         """Return e_S, or Gaussian weights, one direction a column."""

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels
+from mercer import kernels
 from mercer.embeddings import landmarks as choice
 from mercer.embeddings.landmark_map import LandmarkMap
-from mercer.embeddings.subspace import Matrix, Spectrum, basis, centred, departure, rotation
+from mercer.embeddings.subspace import (
+    THRESHOLDS,
+    Matrix,
+    Spectrum,
+    basis,
+    centred,
+    departure,
+    exact_weights,
+    rotation,
+)
 from mercer.embeddings.theory import SAMPLE, sampled_floors
 from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel, Prepared
-from mercer.kernels.similarity import unit
+from mercer.kernels.similarity import TINY, unit
 from mercer.runtime.params import check_count, stored
 
 __all__ = ["KernelPCA"]
 
-THRESHOLDS = [1e-10, 1e-8, 1e-6, 1e-4]  # of eigenvalues: the first that keeps the basis exact
-DEPARTURE = 2.0**-20  # from orthonormal: still below the rounding of the inner products
-TINY = 1e-37  # kernel values below count as 0
 LONGEST = 4096  # reach with which float32 moves a vector by a thousandth of its length
 LARGEST = 2.0**120  # self-similarity whose inner products float32 can still hold
 
@@ -132,15 +138,15 @@ class KernelPCA(LandmarkMap):
 
     def _validate(self) -> None:
         for name in ("n_landmarks", "n_sample"):
-            check_count("KernelPCA", name, getattr(self, name))
+            check_count(name, getattr(self, name))
         if self.n_components is not None:
-            check_count("KernelPCA", "n_components", self.n_components)
-        check_count("KernelPCA", "seed", self.seed, at_least=0)
+            check_count("n_components", self.n_components)
+        check_count("seed", self.seed, at_least=0)
         if self.landmarks not in choice.WAYS:
             raise InputError(
-                f"KernelPCA: landmarks is {self.landmarks!r}. Ways are: {', '.join(choice.WAYS)}."
+                f"landmarks is {self.landmarks!r}. Ways are: {', '.join(choice.WAYS)}."
             )
-        kernels.get(self.kernel)
+        super()._validate()
 
     @property
     def compared(self) -> Kernel:
@@ -153,18 +159,9 @@ class KernelPCA(LandmarkMap):
         """Whether inner products of the vectors are never below the kernel."""
         return self.residual and not self.center and not self.normalize
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose landmarks among items and learn the projection; return self.
-
-        Parameters
-        ----------
-        X : items
-            The data, or a fair sample of it.
-        y : None
-            Not used; here for scikit-learn's pipelines.
-        """
+    def _fit(self, X: Any) -> None:
+        """Choose landmarks among items and learn the projection."""
         kernel = self.compared
-        X = X if isinstance(X, Prepared) else items.rows_of(X, "KernelPCA.fit")
         rng = np.random.default_rng(self.seed)
         sample = self._drawn(X, self.n_sample, rng)
         L = self._choose(kernel, X, sample, rng)
@@ -182,7 +179,6 @@ class KernelPCA(LandmarkMap):
         self._measure(L, K, moment, error)
         self.floors_ = sampled_floors(crossed[:SAMPLE] @ self.weights_, own)
         self.landmarks_, self.spectrum_ = L, spectrum.values
-        return self
 
     # ---- fitting
 
@@ -200,7 +196,7 @@ class KernelPCA(LandmarkMap):
         least, largest = found.values[-1], found.values[0]
         error = kernel.tolerance(L, dtype=np.float64)
         own = np.sqrt(np.abs(np.diag(K)))
-        uneven = np.abs(K - K.T) > 2 * error * np.outer(own, own) + 1e-37
+        uneven = np.abs(K - K.T) > 2 * error * np.outer(own, own) + TINY
         if not kernel.symmetric or uneven.any():
             i, j = np.argwhere(uneven)[0] if uneven.any() else (0, 1)
             raise KernelError(
@@ -224,14 +220,15 @@ class KernelPCA(LandmarkMap):
         self, spectrum: Spectrum, moment: Matrix, K: Matrix, error: float
     ) -> npt.NDArray[np.float64]:
         """Return the weights of the leading components, from the finest basis that is exact."""
-        for threshold in THRESHOLDS:
-            W0 = basis(spectrum, threshold)
+
+        def turned(W0: Matrix) -> Matrix:
             if self.center:  # rounding mixes the mean into directions of small eigenvalues
-                W0 -= W0.mean(axis=0)
-            W = W0 @ rotation(W0.T @ moment @ W0, self.n_components)
-            if self.center or departure(W, K, error) <= DEPARTURE:
-                break
-        return np.ascontiguousarray(W)
+                W0 = W0 - W0.mean(axis=0)
+            return np.asarray(W0 @ rotation(W0.T @ moment @ W0, self.n_components))
+
+        if self.center:
+            return np.ascontiguousarray(turned(basis(spectrum, THRESHOLDS[0])))
+        return np.ascontiguousarray(exact_weights(spectrum, K, error, turned))
 
     def _measure(self, L: Prepared, K: Matrix, moment: Matrix, error: float) -> None:
         """Keep what follows from the weights: offsets, energies and the bounds of PROOFS C2."""
@@ -266,7 +263,7 @@ class KernelPCA(LandmarkMap):
     ) -> Matrix:
         if not self.residual:
             return Z
-        own = self.compared._diag(P, np.dtype(np.float64))
+        own = self.compared.diag(P, dtype=np.float64)
         if self.center:
             own = own - 2 * crossed.mean(axis=1) + self.mean_  # B18
         return np.column_stack([Z, self._residuals(Z, own, first_row, error)])

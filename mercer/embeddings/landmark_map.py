@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels
-from mercer.embeddings.base import Embedding
+from mercer.embeddings.base import Embedding, Floats
 from mercer.embeddings.subspace import Matrix
-from mercer.kernels import Kernel, Prepared
+from mercer.kernels import Prepared
+from mercer.kernels.sampling import sampled
 from mercer.runtime import parallel
-from mercer.runtime.arrays import Ids
 
 __all__ = ["LandmarkMap"]
 
@@ -24,8 +23,6 @@ class LandmarkMap(Embedding):
 
     Attributes
     ----------
-    kernel : str or Kernel
-        The similarity, a parameter of every subclass.
     landmarks_ : Prepared
         The p landmarks.
     weights_ : ndarray of float64, shape (p, d)
@@ -36,38 +33,13 @@ class LandmarkMap(Embedding):
 
     learned: ClassVar[tuple[str, ...]] = ("landmarks_", "weights_", "offsets_", "n_landmarks_")
 
-    kernel: str | Kernel
     landmarks_: Prepared
     weights_: npt.NDArray[np.float64]
     offsets_: npt.NDArray[np.float64]
 
-    @property
-    def compared(self) -> Kernel:
-        """The kernel that items and landmarks are compared by."""
-        return kernels.get(self.kernel)
-
-    def serves(self, kernel: Kernel) -> bool:
-        """Whether the vectors stand for this kernel."""
-        return bool(kernels.get(self.kernel) == kernel)
-
-    def transform(
-        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Return the vectors of items, shape (len(X), d).
-
-        Parameters
-        ----------
-        X : items
-            Raw or prepared.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
-        """
-        self._require_fitted()
-        kernel, where = self.compared, f"{type(self).__name__}.transform"
-        P = kernel.prepare(X, where=where)
-        kernel._require_alike(P, self.landmarks_, ("the items", "the landmarks"))
+    def _transform(self, P: Prepared) -> Floats:
+        kernel = self.compared
+        kernel.require_alike(P, self.landmarks_, ("the items", "the landmarks"))
         error = kernel.tolerance(P, self.landmarks_, dtype=np.float64)
         out = np.empty((len(P), self._width), np.float32)
         precision = self._precision
@@ -80,10 +52,8 @@ class LandmarkMap(Embedding):
             Z -= offsets
             out[span] = self._finished(Z, crossed, P[span], span.start, error)
 
-        parallel.run(
-            fill, [(span,) for span in parallel.spans(len(P), BLOCK)],
-            n_jobs=n_jobs if kernel._threads else 1, label="embedding", show=show_progress,
-        )  # fmt: skip
+        tasks = [(span,) for span in parallel.spans(len(P), BLOCK)]
+        parallel.run(fill, tasks, "embedding", n_jobs=kernel.n_jobs)
         return out
 
     @property
@@ -115,12 +85,4 @@ class LandmarkMap(Embedding):
 
     def _drawn(self, X: Any, n: int, rng: np.random.Generator) -> Prepared:
         """Return at most n of the items, a random choice in the order of the rows."""
-        n_items = items.length(X)
-        rows = np.sort(rng.choice(n_items, min(n, n_items), replace=False))
-        return self._taken(X, rows)
-
-    def _taken(self, X: Any, rows: Ids) -> Prepared:
-        if isinstance(X, Prepared):
-            return self.compared.prepare(X.take(rows))
-        where = f"{type(self).__name__}.fit"
-        return self.compared.prepare(items.take(X, rows), where=where)
+        return self.compared.prepare(sampled(X, rng, n))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from mercer import items, kernels
+from mercer import kernels
 from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.embeddings.subspace import Matrix
-from mercer.kernels import Kernel, Prepared
+from mercer.kernels import Kernel
 from mercer.runtime.arrays import Ids
 from mercer.runtime.params import check_count, check_number, stored
 
@@ -88,9 +88,9 @@ class MaxMarginDirections(LandmarkMap):
 
     def _validate(self) -> None:
         for name, least in {"n_bits": 1, "n_landmarks": 1, "n_items": 2, "seed": 0}.items():
-            check_count("MaxMarginDirections", name, getattr(self, name), at_least=least)
-        check_number("MaxMarginDirections", "C", self.C, above=0)
-        kernels.get(self.kernel)
+            check_count(name, getattr(self, name), at_least=least)
+        check_number("C", self.C, above=0)
+        super()._validate()
 
     @property
     def compared(self) -> Kernel:
@@ -98,23 +98,13 @@ class MaxMarginDirections(LandmarkMap):
         kernel = kernels.get(self.kernel)
         return kernel.normalized() if self.normalize else kernel
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose landmarks among items and learn the hyperplanes; return self.
-
-        Parameters
-        ----------
-        X : items
-            The data, or a fair sample of it.
-        y : None
-            Not used.
-        """
-        X = X if isinstance(X, Prepared) else items.rows_of(X, "MaxMarginDirections.fit")
+    def _fit(self, X: Any) -> None:
+        """Choose landmarks among items and learn the hyperplanes."""
         rng = np.random.default_rng(self.seed)
         L = self._landmarks(X, self.n_landmarks, rng)
         K = self.compared(L, L[:], dtype=np.float64)
         self._learn((K + K.T) / 2, rng)
         self.landmarks_, self.n_landmarks_ = L, len(L)
-        return self
 
     def _learn(self, K: Matrix, rng: np.random.Generator) -> None:
         """Learn one machine for each bit, on landmarks drawn without replacement."""

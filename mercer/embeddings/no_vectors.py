@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mercer import items, kernels
-from mercer.embeddings.base import Embedding
-from mercer.errors import InputError
+from mercer.embeddings.base import Embedding, Floats
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import stored
 
@@ -45,30 +42,10 @@ class NoVectors(Embedding):
         self.kernel = kernel
         self._validate()
 
-    def _validate(self) -> None:
-        kernels.get(self.kernel)
-
-    def serves(self, kernel: Kernel) -> bool:
-        """Whether this is the kernel it was made for."""
-        return bool(kernels.get(self.kernel) == kernel)
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Look whether the kernel takes such items, and how wide they are; return self."""
-        if not isinstance(X, Prepared):
-            X = items.rows_of(X, "NoVectors.fit")[:TRIED]
-        form = kernels.get(self.kernel).prepare(X, where="NoVectors.fit").form
+    def _fit(self, X: Any) -> None:
+        """Look whether the kernel takes such items, and how wide they are."""
+        form = self.compared.prepare(X[:TRIED]).form
         self.n_features_ = form[1] if form else 0
-        return self
 
-    def transform(
-        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Return vectors of no dimension."""
-        self._require_fitted()
-        P = kernels.get(self.kernel).prepare(X, where="NoVectors.transform")
-        if P.form and self.n_features_ not in (0, P.form[1]):
-            raise InputError(
-                f"NoVectors.transform: items have {P.form[1]} features but it was fitted on "
-                f"{self.n_features_}. Pass items from the same source."
-            )
+    def _transform(self, P: Prepared) -> Floats:
         return np.empty((len(P), 0), np.float32)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mercer import items, kernels
 from mercer.embeddings._walk_loops import project
-from mercer.embeddings.base import Embedding
+from mercer.embeddings.base import Embedding, Floats
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
-from mercer.kernels.pyramids import Pyramid, as_rows
+from mercer.kernels.pyramids import as_rows
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, stored
 
@@ -77,92 +76,34 @@ class PyramidDirections(Embedding):
         self._validate()
 
     def _validate(self) -> None:
-        check_count("PyramidDirections", "n_bits", self.n_bits)
-        check_count("PyramidDirections", "seed", self.seed, at_least=0)
+        check_count("n_bits", self.n_bits)
+        check_count("seed", self.seed, at_least=0)
         if self.mode not in MODES:
+            raise InputError(f"mode is {self.mode!r}. Pass one of: {', '.join(MODES)}.")
+        if not kernels.get(self.kernel).angles_of.intersects:
             raise InputError(
-                f"PyramidDirections: mode is {self.mode!r}. Pass one of: {', '.join(MODES)}."
+                f"{self.kernel!r} is not a pyramid of sets that intersects histograms. Use "
+                "PyramidMatch, VocabularyPyramid, SpatialPyramid or ProximityDistribution, with "
+                "normalize=None (no hashing exists for 'minimum', P §3.5); mercer.klsh hashes any "
+                "kernel."
             )
-        self._pyramid  # noqa: B018 - says what is wrong with the kernel
 
-    @property
-    def _pyramid(self) -> Pyramid:
-        """The kernel without its normalisation, which no sign depends on."""
-        kernel = kernels.get(self.kernel)
-        inner = kernel.kernel if isinstance(kernel, kernels.Normalized) else kernel
-        if not isinstance(inner, Pyramid):
-            raise InputError(
-                f"PyramidDirections: {kernel!r} is not a pyramid of sets. Use PyramidMatch, "
-                "VocabularyPyramid, SpatialPyramid or ProximityDistribution; mercer.klsh hashes "
-                "any kernel."
-            )
-        if inner.normalize is not None:
-            raise InputError(
-                f"PyramidDirections: no hashing exists for normalize={inner.normalize!r} (P §3.5). "
-                "Use normalize=None and .normalized(), or search by brute force "
-                "(mercer.evaluate.ground_truth)."
-            )
-        return inner
-
-    def serves(self, kernel: Kernel) -> bool:
-        """Whether this is the kernel it was made for."""
-        return bool(kernels.get(self.kernel) == kernel)
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember how wide the vectors in the sets are; return self.
-
-        Parameters
-        ----------
-        X : items
-            Sets of vectors.
-        y : None
-            Not used.
-        """
-        where = "PyramidDirections.fit"
-        if isinstance(X, Prepared):
-            form = kernels.get(self.kernel).prepare(X).form
-        else:
-            form = items.form(items.check(X, "sets", where=where))
+    def _fit(self, X: Any) -> None:
+        """Remember how wide the vectors in the sets are."""
+        form = X.form if hasattr(X, "form") else items.form(items.check(X, "sets"))
         self.n_features_ = 0 if form is None else form[1]
-        return self
 
-    def transform(
-        self, X: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Return the projections of sets, shape (len(X), n_bits); those of an empty set are 0.
-
-        Parameters
-        ----------
-        X : items
-            Raw or prepared.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
-        """
-        self._require_fitted()
-        P = self._histograms(X)
+    def _transform(self, P: Prepared) -> Floats:
+        """Project sets; the projections of an empty set are 0."""
+        pyramid, seed = self.compared.angles_of, np.uint64(int(self.seed) % 2**64)
+        H = P.under(pyramid)  # signs do not depend on how sets are scaled
         out = np.empty((len(P), self.n_bits), np.float32)
-        pyramid, seed = self._pyramid, np.uint64(int(self.seed) % 2**64)
 
         def fill(span: slice) -> None:
             project(
-                as_rows(P[span].parts), pyramid.coefficients, pyramid.coefficient_shift, seed,
+                as_rows(H[span]), pyramid.coefficients, pyramid.coefficient_shift, seed,
                 self.mode == "walk", out[span],
             )  # fmt: skip
 
-        tasks = [(span,) for span in parallel.spans(len(P), BLOCK)]
-        parallel.run(fill, tasks, n_jobs=n_jobs, label="embedding", show=show_progress)
+        parallel.run(fill, [(span,) for span in parallel.spans(len(P), BLOCK)], "embedding")
         return out
-
-    def _histograms(self, X: Any) -> Prepared:
-        """Return sets as the pyramid prepares them."""
-        kernel, where = kernels.get(self.kernel), "PyramidDirections.transform"
-        P = kernel.prepare(X, where=where)
-        if P.form is not None and self.n_features_ not in (0, P.form[1]):
-            raise InputError(
-                f"{where}: vectors have {P.form[1]} features but it was fitted on "
-                f"{self.n_features_}. Pass sets from the same source."
-            )
-        found: Prepared = P.parts[0] if isinstance(kernel, kernels.Normalized) else P
-        return found

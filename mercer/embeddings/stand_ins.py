@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer.embeddings.additive import SquareRoot
-from mercer.embeddings.base import Embedding
-from mercer.embeddings.identity import Identity
+from mercer.embeddings.explicit import Explicit
 from mercer.kernels import Cosine, Hellinger, Kernel, Linear, Prepared
 from mercer.runtime.arrays import Array, Ids
 
-__all__ = ["Trial", "raw_rows", "stand_ins"]
+__all__ = ["Trial", "stand_ins"]
 
 Floats = npt.NDArray[np.float32]
 ROWS, QUERIES = 4000, 100  # of a trial, at most
@@ -23,20 +20,12 @@ LOOKED_AT = 60  # nearest vectors among which they should be, of 4,000; fewer of
 LEAST = 30
 
 
-def stand_ins(kernel: Kernel, sample: Prepared) -> Iterator[Embedding]:
+def stand_ins(kernel: Kernel, sample: Prepared) -> Iterator[Explicit]:
     """Yield maps whose distances may rank as a kernel of dense vectors does, the cheapest first."""
-    yield Identity(Linear())
-    yield Identity(Cosine(), unit=True)
-    if kernel.nonnegative or raw_rows(sample).min() >= 0:
-        yield SquareRoot(Hellinger())
-
-
-def raw_rows(P: Prepared) -> Array:
-    """Return dense vectors out of what kernels made of them."""
-    rows: Any = P
-    while isinstance(rows, Prepared):
-        rows = rows.parts[0]
-    return np.asarray(rows)
+    yield Explicit(Linear())
+    yield Explicit(Cosine())
+    if kernel.nonnegative or sample.kept.min() >= 0:
+        yield Explicit(Hellinger())
 
 
 class Trial:

@@ -5,6 +5,7 @@ All matrices here are float64, with p landmarks and E dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +13,13 @@ import numpy.typing as npt
 
 from mercer.kernels.similarity import unit
 
-__all__ = ["Spectrum", "basis", "centred", "departure", "leading", "rotation"]
+__all__ = ["Spectrum", "basis", "centred", "departure", "exact_weights", "leading", "rotation"]
 
 Matrix = npt.NDArray[np.float64]
 SHARE = 0.94  # of the energy that is kept by default: beyond, search by distance gains little
 STEP, MOST = 8, 128  # of them: a multiple of the first, and at most the second
+THRESHOLDS = [1e-10, 1e-8, 1e-6, 1e-4]  # of eigenvalues: the first that keeps the basis exact
+DEPARTURE = 2.0**-20  # from orthonormal: still below the rounding of the inner products
 
 
 @dataclass(frozen=True)
@@ -91,3 +94,26 @@ def centred(K: Matrix) -> Matrix:
     """Return H K H with H = I - eeᵀ/p (K p.3 misprints the third term)."""
     means = K.mean(axis=0)
     return np.asarray(K - means - means[:, None] + means.mean())
+
+
+def exact_weights(
+    spectrum: Spectrum, K: Matrix, error: float, turned: Callable[[Matrix], Matrix] = np.asarray
+) -> Matrix:
+    """Return the weights of the finest basis that rounding leaves orthonormal.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+        Of the landmark matrix.
+    K : ndarray of float64, shape (p, p)
+        The landmark matrix itself.
+    error : float
+        What bounds the rounding of its values, as `Kernel.tolerance`.
+    turned : callable, optional
+        What is made of a basis before it is looked at, such as a rotation.
+    """
+    for threshold in THRESHOLDS:
+        W = turned(basis(spectrum, threshold))
+        if departure(W, K, error) <= DEPARTURE:
+            break
+    return W

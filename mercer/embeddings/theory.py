@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mercer.runtime.border import border
 from mercer.runtime.params import check_count, check_number
 
 __all__ = ["EPSILONS", "LowRankBound", "low_rank_bound", "sampled_floors", "similarity_floor"]
@@ -44,6 +45,7 @@ class LowRankBound:
     vacuous: bool
 
 
+@border
 def low_rank_bound(spectrum: npt.ArrayLike, rank: int, xi: float = 1.0) -> LowRankBound:
     """Return the quantities of Theorem 2 of R.
 
@@ -63,8 +65,8 @@ def low_rank_bound(spectrum: npt.ArrayLike, rank: int, xi: float = 1.0) -> LowRa
     True
     """
     values = np.maximum(np.asarray(spectrum, np.float64), 0)
-    check_count("low_rank_bound", "rank", rank)
-    check_number("low_rank_bound", "xi", xi, above=0)
+    check_count("rank", rank)
+    check_number("xi", xi, above=0)
     m = len(values)
     scaled = np.append(values / m, 0.0)
     kept = min(rank, m)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from mercer import items
 from mercer.errors import InputError
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.border import border
 
 __all__ = ["Matching", "equal_mass_matching", "partial_matching"]
 
@@ -41,6 +42,7 @@ class Matching(NamedTuple):
         return float(self.shares @ self.distances)
 
 
+@border
 def partial_matching(Y: npt.ArrayLike, Z: npt.ArrayLike) -> Matching:
     """Match every point of the smaller set with one of the larger, at the least cost (P eq. 1).
 
@@ -63,11 +65,12 @@ def partial_matching(Y: npt.ArrayLike, Z: npt.ArrayLike) -> Matching:
     """
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
-    distances = _distances(Y, Z, "partial_matching")
+    distances = _distances(Y, Z)
     rows, columns = linear_sum_assignment(distances)
     return Matching(rows, columns, np.ones(len(rows)), distances[rows, columns])
 
 
+@border
 def equal_mass_matching(Y: npt.ArrayLike, Z: npt.ArrayLike) -> Matching:
     """Match all of both sets, whose points weigh 1 together, at the least cost.
 
@@ -89,10 +92,10 @@ def equal_mass_matching(Y: npt.ArrayLike, Z: npt.ArrayLike) -> Matching:
     >>> round(equal_mass_matching([[0.0]], [[1.0], [3.0]]).cost, 6)
     2.0
     """
-    distances = _distances(Y, Z, "equal_mass_matching")
+    distances = _distances(Y, Z)
     if 0 in distances.shape:
         raise InputError(
-            f"equal_mass_matching: the sets have {distances.shape[0]} and {distances.shape[1]} "
+            f"the sets have {distances.shape[0]} and {distances.shape[1]} "
             "points. An empty set has no mass to match: pass at least one point each."
         )
     if distances.shape[0] == distances.shape[1]:  # then a permutation is optimal (Birkhoff)
@@ -120,14 +123,14 @@ def _transported(distances: Array) -> Array:
     return np.asarray(solved.x).reshape(m, n)
 
 
-def _distances(Y: Any, Z: Any, where: str) -> Array:
+def _distances(Y: Any, Z: Any) -> Array:
     """Return the city-block distances of all pairs."""
     from scipy.spatial.distance import cdist  # type: ignore[import-untyped]
 
-    first, second = _points(Y, where), _points(Z, where)
+    first, second = _points(Y), _points(Z)
     if len(first) and len(second) and first.shape[1] != second.shape[1]:
         raise InputError(
-            f"{where}: the points have {first.shape[1]} and {second.shape[1]} features. Pass "
+            f"the points have {first.shape[1]} and {second.shape[1]} features. Pass "
             "points from the same source."
         )
     if not len(first) or not len(second):
@@ -135,6 +138,6 @@ def _distances(Y: Any, Z: Any, where: str) -> Array:
     return np.asarray(cdist(first, second, "cityblock"))
 
 
-def _points(points: Any, where: str) -> Array:
+def _points(points: Any) -> Array:
     given = np.asarray(points)
-    return given if len(given) == 0 else items.check(given, where=where).astype(np.float64)
+    return given if len(given) == 0 else items.check(given).astype(np.float64)

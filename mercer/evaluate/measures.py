@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mercer.errors import InputError
 from mercer.index import Index, Matches
+from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
 __all__ = ["recall", "recall_at"]
@@ -17,6 +18,7 @@ __all__ = ["recall", "recall_at"]
 TIE = 1e-6  # scores closer than this, relatively, are equal
 
 
+@border
 def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None) -> float:
     """Return the share of the true k best that was found, averaged over the queries.
 
@@ -44,17 +46,17 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
     0.5
     """
     k = truth.ids.shape[1] if k is None else k
-    check_count("recall", "k", k)
+    check_count("k", k)
     if k > truth.ids.shape[1]:
         raise InputError(
-            f"recall: k is {k} but the truth has {truth.ids.shape[1]} items a query. "
+            f"k is {k} but the truth has {truth.ids.shape[1]} items a query. "
             "Compute the truth with a larger k."
         )
     ids = found.ids if isinstance(found, Matches) else np.asarray(found)
     plain = not isinstance(found, Matches)
     if ids.ndim != 2 or len(ids) != len(truth) or (plain and ids.dtype.kind not in "iu"):
         raise InputError(
-            f"recall: found has shape {ids.shape} and type {ids.dtype} but the truth has "
+            f"found has shape {ids.shape} and type {ids.dtype} but the truth has "
             f"{len(truth)} queries. Pass one row of ids per query."
         )
     if isinstance(found, Matches):
@@ -106,7 +108,7 @@ def recall_at(
 def _require_same_kernel(found: Matches, truth: Matches) -> None:
     if found.kernel != truth.kernel:
         raise InputError(
-            f"recall: found has scores of {found.kernel} but the truth those of {truth.kernel}. "
+            f"found has scores of {found.kernel} but the truth those of {truth.kernel}. "
             "Pass found.ids to compare the items alone."
         )
 

@@ -20,6 +20,7 @@ from mercer.kernels import Kernel, Prepared
 from mercer.methods import brute
 from mercer.runtime import progress
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.border import about, border
 from mercer.runtime.params import check_count
 from mercer.search.everything import AllRows
 
@@ -29,6 +30,7 @@ BLOCK_BYTES = 1 << 26  # items read and compared in one go, at most
 BLOCK_PAIRS = 100_000_000  # pairs compared before the progress bar moves
 
 
+@border
 def ground_truth(
     kernel: str | Kernel,
     X: Any,
@@ -71,16 +73,17 @@ def ground_truth(
     array([[0, 2]])
     """
     kernel = kernels.get(kernel)
-    X = X if isinstance(X, Prepared) else items.rows_of(X, "ground_truth")
-    P = kernel.prepare(Q, where="ground_truth (queries)")
-    check_count("ground_truth", "k", k)
+    X = items.rows_of(X)
+    with about("the queries"):
+        P = kernel.prepare(Q)
+    check_count("k", k)
     made = brute(kernel)
     recipe = Recipe(kernel, made.embedding, made.searcher)
-    comparison = Comparison(recipe, P, min(k, items.length(X)), n_jobs)
-    with progress.bar("comparing all pairs", items.length(X), show_progress) as advance:
+    comparison = Comparison(recipe, P, min(k, items.length(X)))
+    with progress.bar("comparing all pairs", items.length(X)) as advance:
         for first_row, block in items.blocks(X, _block_rows(kernel, X, len(P))):
-            R = kernel.prepare(block, where="ground_truth", first_row=first_row)
-            kernel._require_alike(P, R, ("the queries", "the items"))
+            R = kernel.prepare(block, first_row=first_row)
+            kernel.require_alike(P, R, ("the queries", "the items"))
             comparison.compare(Part(_segment(R, np.arange(len(R)), np.zeros(len(R))), first_row))
             advance(len(R))
     return Matches.concatenate([_settled(recipe, X, one, k) for one in comparison.merged()])
@@ -92,7 +95,7 @@ def _settled(recipe: Recipe, X: Any, ranking: Ranking, k: int) -> Matches:
     R = recipe.kernel.prepare(items.take(X, rows))
     segment = _segment(R, rows, recipe.kernel.diag(R, dtype=np.float64))
     ranking.ids = np.where(ranking.ids >= 0, np.searchsorted(rows, ranking.ids), -1)
-    search = Search(recipe, Segments((segment,)), Pace(), "ground_truth")
+    search = Search(recipe, Segments((segment,)), Pace())
     return search.settled(ranking, [Part(segment)], k)
 
 
@@ -102,8 +105,8 @@ def _segment(R: Prepared, rows: Ids, own: Array) -> Segment:
 
 
 def _block_rows(kernel: Kernel, X: Any, n_queries: int) -> int:
-    width = min(TILE_ROWS, kernel._tile_shape[1])
-    if not kernel._threads:  # Python code runs for every pair: the bar should still move
+    width = min(TILE_ROWS, kernel.tile_shape[1])
+    if kernel.runs_python:  # Python code runs for every pair: the bar should still move
         return 4 * width
     features = X.shape[1] if hasattr(X, "shape") and len(X.shape) == 2 else 64
     rows = min(BLOCK_BYTES // (4 * features), BLOCK_PAIRS // n_queries)

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.topk import is_worse
 
-__all__ = ["contenders", "keep_values", "settled"]
+__all__ = ["contenders", "drop_known", "keep_values", "settled"]
 
 
 @cached_njit(nogil=True)
@@ -78,3 +78,19 @@ def settled(ids, scores, squares, own, k):  # type: ignore[no-untyped-def]
             distances[i, place] = math.sqrt(max(squares[i, j] - 2 * scores[i, j], 0.0))
             scales[i] = max(scales[i], own[i, j], abs(scores[i, j]))
     return best_ids, best_scores, distances, scales
+
+
+@cached_njit(nogil=True)
+def drop_known(rows, known):  # type: ignore[no-untyped-def]
+    """Set to -1, in place, what is among the known rows of its query; those must increase."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            low, high = 0, known.shape[1]
+            while low < high:
+                middle = (low + high) // 2
+                if known[i, middle] < rows[i, j]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < known.shape[1] and known[i, low] == rows[i, j]:
+                rows[i, j] = -1

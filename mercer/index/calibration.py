@@ -35,14 +35,12 @@ def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
     0.4
     """
     if not 0 < probability < 1:
-        raise InputError(
-            f"Index.calibrate: probability is {probability!r}. Pass a number between 0 and 1."
-        )
+        raise InputError(f"probability is {probability!r}. Pass a number between 0 and 1.")
     m = len(cosines)
     rank = int(np.ceil(probability * (m + 1)))
     if rank > m:
         raise InputError(
-            f"Index.calibrate: {m} queries cannot promise a probability of {probability}. That "
+            f"{m} queries cannot promise a probability of {probability}. That "
             f"needs at least {least_queries(probability)}: pass more, or ask for less."
         )
     return float(np.clip(np.sort(cosines)[rank - 1], 0, 1))
@@ -60,7 +58,7 @@ def usable(relaxation: float | None, limited: bool) -> float:
         )
     if limited:
         raise InputError(
-            "Index.search: the calibrated probability holds for all items and as many "
+            "the calibrated probability holds for all items and as many "
             "candidates as it takes. Leave out `candidates` and `where`, or `relaxed`."
         )
     return relaxation

@@ -26,14 +26,12 @@ class Comparison:
         The queries.
     k : int
         How many items of each are wanted.
-    n_jobs : int, optional
-        How many threads; see `mercer.runtime.parallel.count`.
     """
 
-    def __init__(self, recipe: Recipe, P: Prepared, k: int, n_jobs: int | None) -> None:
-        self.threads = parallel.count(n_jobs) if recipe.kernel._threads else 1
+    def __init__(self, recipe: Recipe, P: Prepared, k: int) -> None:
+        self.threads = parallel.count(recipe.kernel.n_jobs)
         height = max(LEAST_QUERIES, -(-len(P) // (TASKS_PER_THREAD * self.threads)))
-        height = min(height, MOST_QUERIES, recipe.kernel._tile_shape[0], KEPT // (k + SPARE))
+        height = min(height, MOST_QUERIES, recipe.kernel.tile_shape[0], KEPT // (k + SPARE))
         blocks = [
             Queries(P[span], recipe.embedding, span.start)
             for span in parallel.spans(len(P), max(1, height))
@@ -51,7 +49,7 @@ class Comparison:
             for rankings, cut in zip(self.rankings, cuts, strict=False)
             for ranking in rankings
         ]
-        parallel.run(Ranking.compare, tasks, n_jobs=self.threads, show=False)
+        parallel.run(Ranking.compare, tasks, n_jobs=self.threads)
 
     def merged(self) -> list[Ranking]:
         """Return one ranking for each block of queries, over all that was compared."""

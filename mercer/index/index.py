@@ -18,6 +18,7 @@ from mercer.index.searching import DISPROVED, Search, certified, check_effort
 from mercer.index.segments import Segments
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
+from mercer.runtime.border import border
 from mercer.runtime.params import Params, check_number
 from mercer.search import Searcher
 
@@ -67,13 +68,14 @@ class Index(Params):
     def _validate(self) -> None:
         if not self.embedding.serves(self.kernel):
             raise InputError(
-                f"Index: {self.embedding!r} does not embed items for {self.kernel!r}. Give both "
+                f"{self.embedding!r} does not embed items for {self.kernel!r}. Give both "
                 "the same kernel."
             )
         self._pace = Pace()
 
     # ---- learning and filling
 
+    @border
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the embedding from items, forget what was added before, and return self.
 
@@ -91,6 +93,7 @@ class Index(Params):
         self._forget()
         return self
 
+    @border
     def empty(self) -> Index:
         """Return an index that has learned the same and has no items.
 
@@ -109,6 +112,7 @@ class Index(Params):
         new.embedding_, new.searcher_ = self.embedding_, self.searcher_
         return new
 
+    @border
     def add(
         self, X: Any, ids: Any = None, *, n_jobs: int | None = None,
         show_progress: bool | None = None,
@@ -127,13 +131,14 @@ class Index(Params):
             Whether to show a progress bar; by default on terminals, for work of over a second.
         """
         self._require_fitted("add")
-        P = self.kernel.prepare(X, where="Index.add")
-        names = self.segments_.new_ids(ids, len(P), "Index.add")
-        new = self._recipe.build(P, names, n_jobs, show_progress)
-        self.segments_ = self._recipe.tidied(self.segments_.with_last(new), n_jobs)
+        P = self.kernel.prepare(X)
+        names = self.segments_.new_ids(ids, len(P))
+        new = self._recipe.build(P, names)
+        self.segments_ = self._recipe.tidied(self.segments_.with_last(new))
         self._forget_calibration()
         return self
 
+    @border
     def remove(self, ids: Any) -> Self:
         """Remove items by their ids and return self; ids that are not there are an error.
 
@@ -142,19 +147,21 @@ class Index(Params):
         ids : array_like of int or str
             Which items, each once.
         """
-        self.segments_ = self.segments_.without(ids, "Index.remove")
+        self.segments_ = self.segments_.without(ids)
         self._forget_calibration()
         return self
 
+    @border
     def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
         """Rebuild all items as one segment, without those that were removed; return self."""
         old = self.segments_.members
         if len(old) > 1 or any(segment.removed.any() for segment in old):
-            self.segments_ = Segments((self._recipe.join(old, n_jobs, show_progress),))
+            self.segments_ = Segments((self._recipe.join(old),))
         return self
 
     # ---- searching
 
+    @border
     def search(
         self, Q: Any, k: int = 10, *, candidates: int | None = None, effort: int | None = None,
         where: Any = None, relaxed: bool = False, n_jobs: int | None = None,
@@ -194,13 +201,14 @@ class Index(Params):
         check_effort(self.searcher, candidates, effort)
         limited = candidates is not None or where is not None
         share = calibration.usable(self.relaxation_, limited) if relaxed else 1.0
-        search = self._search("search", n_jobs, show_progress)
+        search = self._search("search")
         # of the parameters, which users may change for all searches to come
         found = search.best(Q, k, where, candidates, effort or self.searcher.effort, share)
         self._note(search.disproof)
         probability = self.probability_ if relaxed else 0.0
         return certified(found, self.disproof_ is None, probability or 0.0)
 
+    @border
     def within(
         self, Q: Any, score: float, *, where: Any = None, n_jobs: int | None = None,
         show_progress: bool | None = None,
@@ -233,17 +241,18 @@ class Index(Params):
         >>> index.within([[0.5, 0.5]], score=0.9)[0].ids
         array([[0, 2]])
         """
-        check_number("Index.within", "score", score)
+        check_number("score", score)
         if not (self._known.bounded or self._known.exhaustive):
             raise InputError(
-                "Index.within: this method has no bounds, so it cannot tell when all items are "
+                "this method has no bounds, so it cannot tell when all items are "
                 "found. Use an index made by mercer.exact or mercer.brute."
             )
-        search = self._search("within", n_jobs, show_progress)
+        search = self._search("within")
         lists = search.above(Q, float(score), where)
         self._note(search.disproof)
         return [certified(one, self.disproof_ is None) for one in lists]
 
+    @border
     def calibrate(self, Q: Any, probability: float = 0.95, *, n_jobs: int | None = None) -> Self:
         """Learn, from queries like those to come, how far the bounds may be relaxed.
 
@@ -260,16 +269,16 @@ class Index(Params):
         n_jobs : int, optional
             How many threads; see `mercer.runtime.parallel.count`.
         """
-        check_number("Index.calibrate", "probability", probability, above=0)
+        check_number("probability", probability, above=0)
         if not self._known.bounded or not len(self):
-            raise InputError("Index.calibrate: needs an index made by mercer.exact, with items.")
-        P = self.kernel.prepare(Q, where="Index.calibrate")
-        nearest = self.search(P, 1, n_jobs=n_jobs)
+            raise InputError("needs an index made by mercer.exact, with items.")
+        P = self.kernel.prepare(Q)
+        nearest = self.search(P, 1)
         items = self.segments_.items(nearest.ids[:, 0])
         cosines = calibration.residual_cosines(
             nearest.scores[:, 0],
-            self.embedding_.transform(P, n_jobs=n_jobs),
-            self.embedding_.transform(items, n_jobs=n_jobs),
+            self.embedding_.transform(P),
+            self.embedding_.transform(items),
         )
         self.relaxation_ = calibration.relaxation(cosines, probability)
         self.probability_ = float(probability)
@@ -277,6 +286,7 @@ class Index(Params):
 
     # ---- looking
 
+    @border
     def encode(self, X: Any, *, n_jobs: int | None = None) -> Array:
         """Return the codes of items, by methods that have codes.
 
@@ -300,7 +310,7 @@ class Index(Params):
         (3, 3)
         """
         self._require_fitted("encode")
-        return self._recipe.encode(X, n_jobs)
+        return self._recipe.encode(X)
 
     def __len__(self) -> int:
         return len(self.segments_)
@@ -334,6 +344,7 @@ class Index(Params):
 
     # ---- keeping
 
+    @border
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this index to a folder, in place of one that is there; `mercer.load` reads it.
 
@@ -374,17 +385,15 @@ class Index(Params):
             return self._recipe
         return Recipe(self.kernel, self.embedding, self.searcher)
 
-    def _search(self, verb: str, n_jobs: int | None, show_progress: bool | None) -> Search:
+    def _search(self, verb: str) -> Search:
         self._require_fitted(verb)
-        return Search(
-            self._recipe, self.segments_, self._pace, f"Index.{verb}", n_jobs, show_progress
-        )
+        return Search(self._recipe, self.segments_, self._pace)
 
     def _note(self, disproof: str | None) -> None:
         """Remember that the kernel broke its claims, and say it once for each search."""
         if disproof:
             self.disproof_ = self.disproof_ or disproof
-            warnings.warn(f"{disproof}. {DISPROVED}", CertificateWarning, stacklevel=3)
+            warnings.warn(f"{disproof}. {DISPROVED}", CertificateWarning, stacklevel=4)
 
     def _forget(self) -> None:
         self.segments_, self.disproof_ = Segments(), None

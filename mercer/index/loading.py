@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import mercer
@@ -11,7 +12,7 @@ from mercer.errors import KernelError, StoreError
 from mercer.index import packing
 from mercer.index.index import Index
 
-__all__ = ["load"]
+__all__ = ["READERS", "load"]
 
 
 def load(path: str | os.PathLike[str]) -> Index:
@@ -43,7 +44,8 @@ def load(path: str | os.PathLike[str]) -> Index:
     """
     manifest = store.read(path)
     try:
-        return _rebuilt(manifest["index"], manifest["mercer"] == mercer.__version__)
+        read = READERS[manifest["format"]]
+        return read(manifest["index"], manifest["mercer"] == mercer.__version__)
     except (StoreError, KernelError) as error:
         raise StoreError(f"load: {os.fspath(path)}: {str(error).rstrip('.')}.") from error
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -54,7 +56,7 @@ def load(path: str | os.PathLike[str]) -> Index:
         ) from error
 
 
-def _rebuilt(tree: dict[str, Any], same_version: bool) -> Index:
+def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
     recipe = packing.unpack_recipe(tree)
     index = Index(recipe.kernel, recipe.embedding.fresh(), recipe.searcher.fresh())
     if recipe.embedding.is_fitted:
@@ -65,3 +67,6 @@ def _rebuilt(tree: dict[str, Any], same_version: bool) -> Index:
     index.relaxation_, index.probability_ = facts["relaxation_"], facts["probability_"]
     packing.check_kernel(tree, recipe, index.segments_, same_version)
     return index
+
+
+READERS: dict[int, Callable[[dict[str, Any], bool], Index]] = {1: _read_format_1}

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mercer.errors import InputError
 from mercer.runtime import topk
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.border import border
 
 __all__ = ["Matches"]
 
@@ -93,6 +94,7 @@ class Matches:
         return cls(**arrays, kernel=blocks[0].kernel)
 
     @classmethod
+    @border
     def merge(cls, answers: Sequence[Matches], k: int) -> Matches:
         """Return the k best of several answers to the same queries, from different items.
 
@@ -105,7 +107,7 @@ class Matches:
         array([[4., 3., 2.]], dtype=float32)
         """
         if len({(len(one), one.kernel) for one in answers}) != 1:
-            raise InputError("Matches.merge: the answers are to other queries or kernels.")
+            raise InputError("the answers are to other queries or kernels.")
         ids, scores, distances = (
             np.concatenate([getattr(one, name) for one in answers], axis=1)
             for name in ("ids", "scores", "distances")

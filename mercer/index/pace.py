@@ -35,7 +35,7 @@ class Pace:
     def __init__(self) -> None:
         self.seconds: float | None = None
 
-    def threads(self, n_queries: int, n_jobs: int | None) -> int:
+    def threads(self, n_queries: int, n_jobs: int | None = None) -> int:
         """Return on how many threads to search, at most as many as `n_jobs` asks for."""
         most = parallel.count(n_jobs)
         if self.seconds is None:

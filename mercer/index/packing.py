@@ -16,11 +16,9 @@ from mercer.runtime.params import plain
 from mercer.search import Rows, Searcher
 from mercer.store.manifest import RESTORE
 from mercer.store.objects import (
-    pack_items,
     pack_kernel,
     pack_object,
     require_lengths,
-    unpack_items,
     unpack_kernel,
     unpack_object,
 )
@@ -53,7 +51,7 @@ def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str,
 
 def _pack_segment(segment: Segment) -> dict[str, Any]:
     return {
-        "items": pack_items(segment.items),
+        "items": segment.items.pack(),
         "own": segment.own,
         "rows": {name: plain(value) for name, value in segment.rows.kept().items()},
         "ids": segment.ids,
@@ -86,7 +84,7 @@ def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
 
 
 def _unpack_segment(tree: dict[str, Any], kernel: Kernel, searcher: Searcher) -> Segment:
-    P = unpack_items(tree["items"], kernel)
+    P = Prepared.unpack(tree["items"], kernel)
     rows: Rows = searcher.rows(**tree["rows"])
     own, ids, removed = tree["own"], tree["ids"], tree["removed"]
     require_lengths(

@@ -71,4 +71,4 @@ class Queries:
     @cached_property
     def vectors(self) -> Floats:
         """The vector of each, computed by the thread that first asks."""
-        return self.embedding.query(self.items, n_jobs=1)
+        return self.embedding.query(self.items)

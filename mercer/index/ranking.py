@@ -8,14 +8,13 @@ from typing import cast
 
 import numpy as np
 
-from mercer.index._settling import contenders, keep_values, settled
+from mercer.index._settling import contenders, drop_known, keep_values, settled
 from mercer.index.parts import Part, Queries
 from mercer.index.recipe import Recipe
 from mercer.kernels import Kernel, Prepared
-from mercer.kernels.similarity import unit
+from mercer.kernels.similarity import TINY, unit
 from mercer.runtime import parallel, topk
 from mercer.runtime.arrays import Array, Ids
-from mercer.search._loops import drop_known
 from mercer.search.base import BoundedSearcher, Candidates, Floats, Mask
 
 __all__ = ["SPARE", "Ranking"]
@@ -26,7 +25,6 @@ ROUND = 32  # candidates of each query scored before the threshold is looked at 
 CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
 MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared, tile by tile
 TILE_ROWS = 1024
-TINY = 1e-37  # values below count as 0
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -217,7 +215,7 @@ class Ranking:
     @property
     def _give_up(self) -> float:
         """The share of rows as candidates from which on comparing all is faster."""
-        return MOST if self.kernel._threads else 1.0  # Python code for every pair is dear
+        return 1.0 if self.kernel.runs_python else MOST
 
     def _compare_all(self, part: Part, given_up: Mask | None, known: Candidates) -> None:
         """Compare the queries that were given up with every row, in whole tiles."""
@@ -234,7 +232,7 @@ class Ranking:
 
     def _tiles(self, P: Prepared, part: Part, cut: slice) -> Iterator[tuple[int, Floats]]:
         """Yield the first row and the scores of tile after tile; minus infinity where forbidden."""
-        width = min(TILE_ROWS, self.kernel._tile_shape[1], cut.stop - cut.start)
+        width = min(TILE_ROWS, self.kernel.tile_shape[1], cut.stop - cut.start)
         buffer = np.empty((len(P), width), np.float32)
         for span in parallel.spans(cut.stop, width, cut.start):
             tile = buffer[:, : span.stop - span.start]
@@ -257,15 +255,16 @@ class Ranking:
         if self.ceiling is None:
             return rows
         rows = np.ascontiguousarray(rows)
-        tops = self.ceiling.gather(self.queries.items, part.items, rows, SINGLE)
+        Q, X = (P.under(self.ceiling) for P in (self.queries.items, part.items))
+        tops = self.ceiling.gather(Q, X, rows, SINGLE)
         slack = self._ceiling_slack(part, self.ceiling)
         return np.where(tops >= floors[:, None] - slack, rows, -1)
 
     def _ceiling_slack(self, part: Part, ceiling: Kernel) -> float:
         """Bound the rounding of the ceiling's float32 values."""
         if part.first not in self.slacks:
-            both = self.queries.items, part.items
-            scale = np.sqrt(np.prod([ceiling._diag(P, DOUBLE).max() for P in both]))
+            both = [P.under(ceiling) for P in (self.queries.items, part.items)]
+            scale = np.sqrt(np.prod([ceiling.diag(P, dtype=DOUBLE).max() for P in both]))
             self.slacks[part.first] = float(ceiling.tolerance(*both) * scale + TINY)
         return self.slacks[part.first]
 

@@ -54,9 +54,7 @@ class Recipe:
     def _embed_some(self, X: Any, n: int, wanted: int) -> npt.NDArray[np.float32]:
         """Return the vectors of so many items, evenly chosen."""
         rows = np.unique(np.linspace(0, n - 1, wanted).astype(int))
-        if isinstance(X, Prepared):
-            return self.embedding.transform(X.take(rows))
-        return self.embedding.transform(items.take(items.rows_of(X, "Index.fit"), rows))
+        return self.embedding.transform(items.take(items.rows_of(X), rows))
 
     @property
     def bounded(self) -> bool:
@@ -72,28 +70,24 @@ class Recipe:
         """Whether every item is compared."""
         return isinstance(self.searcher, Everything)
 
-    def build(
-        self, P: Prepared, ids: Array, n_jobs: int | None, show_progress: bool | None
-    ) -> Segment:
+    def build(self, P: Prepared, ids: Array) -> Segment:
         """Return a segment of these items."""
-        Z = self.embedding.transform(P, n_jobs=n_jobs, show_progress=show_progress)
+        Z = self.embedding.transform(P)
         own = self.kernel.diag(P, dtype=np.float64)
         return Segment(P, own, self.searcher.build(Z), ids, np.zeros(len(ids), bool))
 
-    def join(
-        self, segments: Sequence[Segment], n_jobs: int | None, show_progress: bool | None = None
-    ) -> Segment:
+    def join(self, segments: Sequence[Segment]) -> Segment:
         """Return one segment of all items that are there."""
         P = Prepared.join([segment.live_items() for segment in segments])
         ids = np.concatenate([segment.live_ids for segment in segments])
         kept = [segment.live_rows for segment in segments]
         rows = self.searcher.join([segment.rows for segment in segments], kept)
         if rows is None:
-            return self.build(P, ids, n_jobs, show_progress)
+            return self.build(P, ids)
         own = np.concatenate([segment.own[~segment.removed] for segment in segments])
         return Segment(P, own, rows, ids, np.zeros(len(ids), bool))
 
-    def tidied(self, segments: Segments, n_jobs: int | None) -> Segments:
+    def tidied(self, segments: Segments) -> Segments:
         """Join the last segments, so that each has several times as many rows as all after it.
 
         Few remain, whatever was added in what pieces, and a row is moved a few times at most.
@@ -104,17 +98,16 @@ class Recipe:
             total += len(members[-n_last])
         if n_last == 1:
             return segments
-        joined = self.join(members[-n_last:], n_jobs, show_progress=False)
+        joined = self.join(members[-n_last:])
         return segments.with_last(joined, instead_of=n_last)
 
-    def encode(self, X: Any, n_jobs: int | None) -> npt.NDArray[np.uint8]:
+    def encode(self, X: Any) -> npt.NDArray[np.uint8]:
         """Return the codes of items, where the searcher has codes."""
         code = getattr(self.searcher, "code_", None)
         if code is None:
             raise InputError(
-                f"Index.encode: {self.searcher!r} keeps no codes. Use an index made by mercer.klsh "
+                f"{self.searcher!r} keeps no codes. Use an index made by mercer.klsh "
                 "or another method of hashing."
             )
-        P = self.kernel.prepare(X, where="Index.encode")
-        codes: npt.NDArray[np.uint8] = code.encode(self.embedding.transform(P, n_jobs=n_jobs))
+        codes: npt.NDArray[np.uint8] = code.encode(self.embedding.transform(X))
         return codes

@@ -39,15 +39,14 @@ DISPROVED = (
 def check_effort(searcher: Searcher, candidates: int | None, effort: int | None) -> None:
     """Say what is wrong with the numbers that tell how hard a search looks."""
     if candidates is not None:
-        check_count("Index.search", "candidates", candidates)
+        check_count("candidates", candidates)
     if effort is None:
         return
     if not searcher.takes_effort:
         raise InputError(
-            f"Index.search: {searcher!r} has no effort to choose. Leave it out, or change "
-            "`candidates`."
+            f"{searcher!r} has no effort to choose. Leave it out, or change `candidates`."
         )
-    check_count("Index.search", "effort", effort)
+    check_count("effort", effort)
 
 
 @dataclass
@@ -62,10 +61,6 @@ class Search:
         What is searched; it stays as it is whatever happens to the index meanwhile.
     pace : Pace
         What queries took lately.
-    where : str
-        Who asks; begins the text of errors.
-    n_jobs, show_progress
-        As users gave them.
     disproof : str or None
         How the kernel broke its claims, where it did.
     """
@@ -73,9 +68,6 @@ class Search:
     recipe: Recipe
     segments: Segments
     pace: Pace
-    where: str
-    n_jobs: int | None = None
-    show_progress: bool | None = None
     disproof: str | None = None
 
     # ---- questions
@@ -85,8 +77,8 @@ class Search:
         effort: int | None = None, relaxed: float = 1.0,
     ) -> Matches:  # fmt: skip
         """Return the k most similar items of every query."""
-        check_count(self.where, "k", k)
-        parts = self.segments.parts(allowed, self.where)
+        check_count("k", k)
+        parts = self.segments.parts(allowed)
         kept = max(1, min(k, sum(part.n_allowed for part in parts)))
         if candidates is None and self.recipe.exhaustive:
             return self._compared(self._prepared(Q, parts), parts, kept, k)
@@ -102,7 +94,7 @@ class Search:
 
     def above(self, Q: Any, score: float, allowed: Any) -> list[Matches]:
         """Return, for every query, all items that score at least so much."""
-        parts = self.segments.parts(allowed, self.where)
+        parts = self.segments.parts(allowed)
 
         def answer(ranking: Ranking) -> list[Matches]:
             lists = ranking.search_above(score)
@@ -117,8 +109,8 @@ class Search:
     ) -> list[Found]:
         """Answer blocks of queries on threads. A block embeds its own queries."""
         kernel, P = self.recipe.kernel, self._prepared(Q, parts)
-        threads = self.n_jobs if kernel._threads else 1
-        step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // self.pace.threads(len(P), threads)))
+        threads = self.pace.threads(len(P), kernel.n_jobs)
+        step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // threads))
         tolerances = self._tolerances(P, parts)
         tasks = [
             (Ranking(self.recipe, Queries(P[span], self.recipe.embedding, span.start), parts, k,
@@ -130,18 +122,16 @@ class Search:
             with self.pace.timing(len(ranking.queries)):
                 return answer(ranking)
 
-        found = parallel.run(
-            timed, tasks, n_jobs=threads, label="searching", show=self.show_progress
-        )
+        found = parallel.run(timed, tasks, "searching", n_jobs=kernel.n_jobs)
         self.disproof = next((r.disproof for (r,) in tasks if r.disproof), None)
         return found
 
     def _prepared(self, Q: Any, parts: list[Part]) -> Prepared:
         """Return queries as the kernel likes them; they must be of the form of the items."""
         kernel = self.recipe.kernel
-        P = kernel.prepare(Q, where=self.where)
+        P = kernel.prepare(Q)
         for part in parts[:1]:
-            kernel._require_alike(P, part.items, ("the queries", "the items"))
+            kernel.require_alike(P, part.items, ("the queries", "the items"))
         return P
 
     def _tolerances(self, P: Prepared, parts: list[Part]) -> dict[int, float]:
@@ -149,9 +139,9 @@ class Search:
 
     def _compared(self, P: Prepared, parts: list[Part], kept: int, k: int) -> Matches:
         """Return the k best after all have been compared."""
-        comparison = Comparison(self.recipe, P, kept, self.n_jobs)
+        comparison = Comparison(self.recipe, P, kept)
         total = sum(len(part.items) for part in parts)
-        with progress.bar("comparing all pairs", total, self.show_progress) as advance:
+        with progress.bar("comparing all pairs", total) as advance:
             for part in parts:
                 comparison.compare(part)
                 advance(len(part.items))

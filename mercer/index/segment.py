@@ -80,7 +80,7 @@ class Segment:
     @cached_property
     def there(self) -> Allowed | None:
         """Which rows were not removed; None for all of them."""
-        return Allowed(~self.removed) if self.removed.any() else None
+        return Allowed.where(~self.removed) if self.removed.any() else None
 
     @cached_property
     def largest(self) -> float:
@@ -91,13 +91,13 @@ class Segment:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def as_ids(ids: Any, where: str) -> Array:
+def as_ids(ids: Any) -> Array:
     """Return ids as an array of int64 or of str, or say what is wrong with them.
 
     Examples
     --------
     >>> from mercer.index.segment import as_ids
-    >>> as_ids(["a", "b"], "Index.add")
+    >>> as_ids(["a", "b"])
     array(['a', 'b'], dtype='<U1')
     """
     found = np.asarray(ids)
@@ -105,11 +105,11 @@ def as_ids(ids: Any, where: str) -> Array:
         found = found.astype(str)
     if found.ndim != 1 or (found.dtype.kind not in "iuU" and found.size):
         raise InputError(
-            f"{where}: ids have shape {found.shape} and type {found.dtype}. Pass one integer or "
+            f"ids have shape {found.shape} and type {found.dtype}. Pass one integer or "
             "one string per item, in a list or array."
         )
     if found.dtype.kind == "u" and found.size and found.max() > np.iinfo(np.int64).max:
-        raise InputError(f"{where}: id {found.max()} is too large. Ids are below 2^63.")
+        raise InputError(f"id {found.max()} is too large. Ids are below 2^63.")
     if found.dtype.kind == "i" and found.size and found.min() < 0:
-        raise InputError(f"{where}: id {found.min()} is negative; -1 stands for no item.")
+        raise InputError(f"id {found.min()} is negative; -1 stands for no item.")
     return found if found.dtype.kind == "U" else found.astype(np.int64)

@@ -64,65 +64,61 @@ class Segments:
         """Return these segments with one more, in the place of so many last ones."""
         return Segments((*self.members[: len(self.members) - instead_of], segment))
 
-    def without(self, ids: Any, where: str) -> Segments:
+    def without(self, ids: Any) -> Segments:
         """Return these segments without some items; ids that are not there are an error."""
-        names = self._same_type(as_ids(ids, where), where)
+        names = self._same_type(as_ids(ids))
         if len(np.unique(names)) < len(names):
-            raise InputError(f"{where}: an id is given twice. Pass each once.")
+            raise InputError("an id is given twice. Pass each once.")
         places = [segment.find(names) for segment in self.members]
         missing = np.all([rows < 0 for rows in places], axis=0) | np.zeros(len(names), bool)
         if missing.any():
             raise InputError(
-                f"{where}: {int(missing.sum())} of {len(names)} ids are not in the index "
+                f"{int(missing.sum())} of {len(names)} ids are not in the index "
                 f"(first: {names[np.argmax(missing)].item()!r}). Nothing was removed."
             )
         changed = [s.without(r[r >= 0]) for s, r in zip(self.members, places, strict=True)]
         return Segments(tuple(segment for segment in changed if len(segment)))
 
-    def new_ids(self, ids: Any, n: int, where: str) -> Array:
+    def new_ids(self, ids: Any, n: int) -> Array:
         """Return the ids of n new items: those given, or the next numbers."""
         if ids is None:
-            return self._next_ids(n, where)
-        names = self._same_type(as_ids(ids, where), where)
+            return self._next_ids(n)
+        names = self._same_type(as_ids(ids))
         if len(names) != n:
-            raise InputError(f"{where}: {len(names)} ids for {n} items. Pass one id per item.")
+            raise InputError(f"{len(names)} ids for {n} items. Pass one id per item.")
         different, counts = np.unique(names, return_counts=True)
         if len(different) < n:
             twice = different[np.argmax(counts)].item()
-            raise InputError(
-                f"{where}: id {twice!r} stands for {counts.max()} items. Use each id once."
-            )
+            raise InputError(f"id {twice!r} stands for {counts.max()} items. Use each id once.")
         for segment in self.members:
             taken = segment.find(names) >= 0
             if taken.any():
                 raise InputError(
-                    f"{where}: {int(taken.sum())} ids are in the index already (first: "
+                    f"{int(taken.sum())} ids are in the index already (first: "
                     f"{names[np.argmax(taken)].item()!r}). Remove them first to replace them."
                 )
         return names
 
-    def _next_ids(self, n: int, where: str) -> Array:
+    def _next_ids(self, n: int) -> Array:
         if self.id_type == "str":
-            raise InputError(f"{where}: the items so far have string ids. Pass ids=.")
+            raise InputError("the items so far have string ids. Pass ids=.")
         first = max((int(segment.ids.max()) + 1 for segment in self.members), default=0)
         return np.arange(first, first + n)
 
-    def _same_type(self, names: Array, where: str) -> Array:
+    def _same_type(self, names: Array) -> Array:
         kind = "str" if names.dtype.kind == "U" else "int64"
         if self.id_type not in (None, kind) and len(names):
             raise InputError(
-                f"{where}: the ids are of type {kind} but those of the index are "
+                f"the ids are of type {kind} but those of the index are "
                 f"{self.id_type}. Use one type throughout."
             )
         return names
 
     # ---- searching
 
-    def parts(self, allowed: Any, where: str) -> list[Part]:
+    def parts(self, allowed: Any) -> list[Part]:
         """Return the segments as a search sees them; `allowed` are ids or a mask over `ids`."""
-        open_ = (
-            [s.there for s in self.members] if allowed is None else self._filtered(allowed, where)
-        )
+        open_ = [s.there for s in self.members] if allowed is None else self._filtered(allowed)
         first, parts = 0, []
         for segment, some in zip(self.members, open_, strict=True):
             if some is None or len(some):
@@ -130,39 +126,29 @@ class Segments:
             first += len(segment.ids)
         return parts
 
-    def _filtered(self, allowed: Any, where: str) -> list[Allowed]:
+    def _filtered(self, allowed: Any) -> list[Allowed]:
         """Return which rows of each segment are there and allowed."""
-        masks = self._masks(np.asarray(allowed), where)
-        both = [
-            mask if segment.there is None else mask & segment.there.mask
-            for mask, segment in zip(masks, self.members, strict=True)
-        ]
-        return [Allowed(mask) for mask in both]
-
-    def _masks(self, given: Array, where: str) -> list[Mask]:
-        """Return which rows of each segment are allowed."""
+        given = np.asarray(allowed)
         if given.dtype == bool:
-            return self._spread(given, where)
-        names = self._same_type(as_ids(given, where), where)
-        masks = []
-        for segment in self.members:
-            rows = segment.find(names)
-            mask = np.zeros(len(segment.ids), bool)
-            mask[rows[rows >= 0]] = True
-            masks.append(mask)
-        return masks
+            return self._flagged(given)
+        names = self._same_type(as_ids(given))
+        found = [segment.find(names) for segment in self.members]
+        return [
+            Allowed(np.unique(rows[rows >= 0]), len(segment.ids))
+            for segment, rows in zip(self.members, found, strict=True)
+        ]
 
-    def _spread(self, flags: Mask, where: str) -> list[Mask]:
-        """Return a mask over the items that are there as masks over all rows."""
+    def _flagged(self, flags: Mask) -> list[Allowed]:
+        """Return a mask over the items that are there as rows of each segment."""
         if flags.shape != (len(self),):
             raise InputError(
-                f"{where}: the mask has shape {flags.shape} but the index has {len(self)} items. "
+                f"the mask has shape {flags.shape} but the index has {len(self)} items. "
                 "Pass one flag per item, in the order of index.ids, or a list of ids."
             )
-        masks, start = [], 0
+        found, start = [], 0
         for segment in self.members:
-            mask = np.zeros(len(segment.ids), bool)
-            mask[~segment.removed] = flags[start : start + len(segment)]
+            rows = np.flatnonzero(flags[start : start + len(segment)])
+            there = rows if segment.there is None else segment.there.rows[rows]
+            found.append(Allowed(there, len(segment.ids)))
             start += len(segment)
-            masks.append(mask)
-        return masks
+        return found

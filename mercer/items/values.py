@@ -6,33 +6,38 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mercer.items.ragged import Ragged
-from mercer.runtime.arrays import Array, is_sparse
+from mercer.errors import InputError
+from mercer.items.kind import Kind, Mask
+from mercer.runtime.arrays import Array
 
-__all__ = ["bad_rows", "problem"]
+__all__ = ["bad_rows", "require_good"]
 
 CHECK_BYTES = 1 << 22  # how much of an array is looked at in one go
 
 
-def problem(X: Any, nonnegative: bool = False, first_row: int = 0) -> str | None:
-    """Return what is wrong with the values of checked vectors or sets, and where; None if nothing.
+def require_good(kind: Kind, X: Any, nonnegative: bool = False, first_row: int = 0) -> None:
+    """Raise InputError where a value of checked items cannot be used, and say where it is.
 
     `first_row` is the number of the first row, where X is a block of something larger.
     """
-    values = X.values if isinstance(X, Ragged) else X.data if is_sparse(X) else X
-    if values.dtype == np.uint8 or values.size == 0:
-        return None
+    values = kind.values(X)
+    if values is None or values.dtype == np.uint8 or values.size == 0:
+        return
     low, high = _range(values)
     if not (np.isfinite(low) and np.isfinite(high)):
-        return _describe_bad(X, first_row)
-    return _describe_negative(X, first_row) if nonnegative and low < 0 else None
+        nan = kind.rows_with(X, np.isnan(values))
+        raise InputError(_describe_bad(nan, bad_rows(kind, X), first_row))
+    if nonnegative and low < 0:
+        raise InputError(_describe_negative(kind.rows_with(X, values < 0), first_row))
 
 
-def bad_rows(X: Any) -> npt.NDArray[np.bool_]:
+def bad_rows(kind: Kind, X: Any) -> Mask:
     """Return which items contain NaN or infinity."""
-    return _rows_where(X, lambda values: ~np.isfinite(values))
+    values = kind.values(X)
+    if values is None:
+        raise InputError(f"items of kind {kind.name!r} do not consist of numbers.")
+    return kind.rows_with(X, ~np.isfinite(values))
 
 
 def _range(values: Array) -> tuple[float, float]:
@@ -43,31 +48,16 @@ def _range(values: Array) -> tuple[float, float]:
     return (low[0], high[0]) if len(parts) == 1 else (np.min(low), np.max(high))
 
 
-def _rows_where(X: Any, is_odd: Any) -> npt.NDArray[np.bool_]:
-    """Return which items have a value for which `is_odd` holds."""
-    if not isinstance(X, Ragged) and not is_sparse(X):
-        return np.asarray(is_odd(X).any(axis=1))
-    if is_sparse(X):
-        starts, odd = X.indptr, is_odd(X.data)
-    else:
-        starts, odd = X.offsets, is_odd(X.values).any(axis=1)
-    found = np.zeros(len(starts) - 1, bool)
-    found[np.repeat(np.arange(len(found)), np.diff(starts))[odd]] = True
-    return found
-
-
-def _describe_bad(X: Any, first_row: int) -> str:
-    nan = _rows_where(X, np.isnan)
+def _describe_bad(nan: Mask, bad: Mask, first_row: int) -> str:
     what = "NaN" if nan.any() else "infinity, or a value too large for float32"
-    rows = np.flatnonzero(nan if nan.any() else bad_rows(X))
+    rows = np.flatnonzero(nan if nan.any() else bad)
     return (
         f"{len(rows)} of {len(nan)} items contain {what} "
         f"(first: row {first_row + rows[0]}). Remove them or use mercer.items.drop_bad."
     )
 
 
-def _describe_negative(X: Any, first_row: int) -> str:
-    negative = _rows_where(X, lambda values: values < 0)
+def _describe_negative(negative: Mask, first_row: int) -> str:
     rows = np.flatnonzero(negative)
     return (
         f"{len(rows)} of {len(negative)} items contain negative values "

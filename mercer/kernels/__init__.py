@@ -7,6 +7,7 @@ from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.compiled import CompiledKernel, kernel
 from mercer.kernels.corr import Corr
+from mercer.kernels.facts import Alike, Facts, Homogeneous
 from mercer.kernels.functions import (
     DistanceKernel,
     FunctionKernel,
@@ -31,6 +32,7 @@ from mercer.kernels.vocabulary import VocabularyPyramid
 __all__ = [
     "NAMES",
     "RBF",
+    "Alike",
     "Chi2",
     "CompiledKernel",
     "Corr",
@@ -38,9 +40,11 @@ __all__ = [
     "DistanceKernel",
     "Exp",
     "ExpChi2",
+    "Facts",
     "FunctionKernel",
     "GramKernel",
     "Hellinger",
+    "Homogeneous",
     "Intersection",
     "JensenShannon",
     "Kernel",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.kernels._loops import AHEAD, FAST
-from mercer.runtime.jit import cached_njit
+from mercer.kernels._loops import AHEAD
+from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import borrow, popcount, prefetch
 
 __all__ = ["count", "gather", "tile"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.kernels._loops import FAST
-from mercer.runtime.jit import cached_njit
+from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import borrow
 
 __all__ = ["descend", "nearest"]

@@ -19,10 +19,9 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from mercer.runtime.jit import cached_njit
+from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import bits_of, borrow, float_of, frozen, prefetch
 
-FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
 EXACT_TERMS = FAST | {"fastmath": {"nnan", "ninf", "nsz", "arcp", "contract"}}
 # for functions that handle infinity and NaN themselves; sums under a condition stay scalar
 WITH_INFINITY = FAST | {"fastmath": {"reassoc", "nsz", "arcp", "contract"}}

@@ -10,22 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mercer.kernels._loops import FAST
-from mercer.runtime.jit import cached_njit
+from mercer.runtime.jit import FAST, cached_njit
+from mercer.runtime.machine import SPREAD, scattered
 
-__all__ = ["LEVEL_BITS", "SPREAD", "count", "gather", "grid", "own", "scattered", "tile"]
+__all__ = ["LEVEL_BITS", "count", "gather", "grid", "own", "tile"]
 
 LEVEL_BITS = 58  # of the number of a uniform bin: the level stands above them
-SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads numbers evenly
 ROOM = 8  # places in the table of a query for each of its bins: most lookups end at the first
-
-
-@njit(**FAST)
-def scattered(word):  # type: ignore[no-untyped-def]
-    """Return 64 bits that look random and are another number for every word (SplitMix64)."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
 
 
 @cached_njit(**FAST)

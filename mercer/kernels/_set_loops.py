@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from mercer.kernels._loops import FAST
-from mercer.runtime.jit import cached_njit
+from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import borrow
 
 __all__ = ["add_sums", "keep_best", "to_matches"]

@@ -15,29 +15,33 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import KernelError
+from mercer.kernels.facts import Facts
 from mercer.kernels.prepared import Prepared
-from mercer.kernels.similarity import Similarity, require_range, unit
+from mercer.kernels.sampling import mean_between, sampled
+from mercer.kernels.similarity import require_range, scaled_rows, unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number, plain
 
 __all__ = ["Exp", "Kernel", "Normalized", "Product", "Radial", "Scaled", "Sum"]
 
-SAMPLE = 1000  # items from which `for_data` estimates a mean distance
 
-
-class Kernel(Similarity):
+class Kernel(Facts):
     """A similarity that can be added, multiplied and normalised; the base of all kernels.
 
     Attributes
     ----------
     input : str
-        What items it takes: "vectors" (also sparse), "bits", "sets" or "any".
+        What kind of items it takes; see `mercer.items`.
     psd : bool
         Whether it is known to be positive semi-definite. Certificates rest on it.
     symmetric : bool
         Whether k(x, y) = k(y, x).
     nonnegative : bool
         Whether it takes nonnegative values only.
+    runs_python : bool
+        Whether Python code runs for every pair: then threads do not help, and values are expensive.
+    tile_shape : tuple of int
+        How many rows of X and Y are compared in one go, at most.
 
     Examples
     --------
@@ -50,16 +54,6 @@ class Kernel(Similarity):
 
     __array_ufunc__ = None  # so that numpy.float64(0.5) * kernel asks the kernel
     _binds: ClassVar[int] = 3  # how tightly the repr binds: 1 sum, 2 product, 3 everything else
-
-    @property
-    def ceiling(self) -> Kernel | None:
-        """Another kernel that is never below this one, for the same prepared items, or None."""
-        return None
-
-    @property
-    def anchors(self) -> Prepared | None:
-        """Items that landmarks should have among them, prepared for this kernel, or None."""
-        return None
 
     def __add__(self, other: object) -> Sum:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -105,26 +99,26 @@ class _Pair(Kernel):
         self.psd = self.left.psd and self.right.psd
         self.symmetric = self.left.symmetric and self.right.symmetric
         self.nonnegative = self.left.nonnegative or self.right.nonnegative
-        self._threads = self.left._threads and self.right._threads
-        self._tile_shape = min(self.left._tile_shape, self.right._tile_shape)
+        self.runs_python = self.left.runs_python or self.right.runs_python
+        self.tile_shape = min(self.left.tile_shape, self.right.tile_shape)
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        return self.left._prepared(X), self.right._prepared(X)
+    def _prepare(self, X: Any) -> dict[str, Any]:
+        return {"left": self.left.prepared(X), "right": self.right.prepared(X)}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         right = np.empty(out.shape, out.dtype)
-        self.left._tile(P.parts[0], R.parts[0], out)
-        self.right._tile(P.parts[1], R.parts[1], right)
+        self.left._tile(P.left, R.left, out)
+        self.right._tile(P.right, R.right, right)
         self._join(out, right)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         return self._join(
-            self.left._gather(P.parts[0], R.parts[0], ids, dtype),
-            self.right._gather(P.parts[1], R.parts[1], ids, dtype),
+            self.left._gather(P.left, R.left, ids, dtype),
+            self.right._gather(P.right, R.right, ids, dtype),
         )
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
-        return self._join(self.left._diag(P.parts[0], dtype), self.right._diag(P.parts[1], dtype))
+        return self._join(self.left._diag(P.left, dtype), self.right._diag(P.right, dtype))
 
     @abstractmethod
     def _join(self, a: Array, b: Array) -> Array:
@@ -134,8 +128,8 @@ class _Pair(Kernel):
         self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike
     ) -> tuple[float, float]:
         return (
-            self.left.tolerance(*(P.parts[0] for P in prepared), dtype=dtype),
-            self.right.tolerance(*(P.parts[1] for P in prepared), dtype=dtype),
+            self.left.tolerance(*(P.left for P in prepared), dtype=dtype),
+            self.right.tolerance(*(P.right for P in prepared), dtype=dtype),
         )
 
     def __repr__(self) -> str:
@@ -179,11 +173,9 @@ class _Wrapped(Kernel):
     kernel: Kernel
 
     def _validate(self) -> None:
-        self.input, self.psd, self.symmetric = (
-            self.kernel.input, self.kernel.psd, self.kernel.symmetric,
-        )  # fmt: skip
-        self.nonnegative, self._threads = self.kernel.nonnegative, self.kernel._threads
-        self._tile_shape = self.kernel._tile_shape
+        for fact in ("input", "psd", "symmetric", "nonnegative", "runs_python", "tile_shape"):
+            setattr(self, fact, getattr(self.kernel, fact))
+        self.wraps = self.kernel
 
     @property
     def anchors(self) -> Prepared | None:
@@ -197,32 +189,33 @@ class _Wrapped(Kernel):
             return P
         return Prepared(self, self._wrap(self.kernel.prepare(P)), P.form)
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        return self._wrap(self.kernel._prepared(X))
+    def _prepare(self, X: Any) -> dict[str, Any]:
+        return self._wrap(self.kernel.prepared(X))
 
-    @abstractmethod
-    def _wrap(self, P: Prepared) -> tuple[Any, ...]:
+    def _wrap(self, P: Prepared) -> dict[str, Any]:
         """Return the parts of `Prepared` for items prepared for the kernel inside."""
+        return {"inside": P}
 
     def _inner_tolerance(self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike) -> float:
-        return self.kernel.tolerance(*(P.parts[0] for P in prepared), dtype=dtype)
+        return self.kernel.tolerance(*(P.inside for P in prepared), dtype=dtype)
 
 
 class _Changed(_Wrapped):
-    """One kernel whose values are changed one by one."""
+    """One kernel whose values are changed one by one, by an increasing function."""
 
-    def _wrap(self, P: Prepared) -> tuple[Any, ...]:
-        return (P,)
+    def _validate(self) -> None:
+        super()._validate()
+        self.ranks_as = self.kernel
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        self.kernel._tile(P.parts[0], R.parts[0], out)
+        self.kernel._tile(P.inside, R.inside, out)
         self._change(out)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        return self._change(self.kernel._gather(P.parts[0], R.parts[0], ids, dtype))
+        return self._change(self.kernel._gather(P.inside, R.inside, ids, dtype))
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
-        return self._change(self.kernel._diag(P.parts[0], dtype))
+        return self._change(self.kernel._diag(P.inside, dtype))
 
     @abstractmethod
     def _change(self, values: Array) -> Array:
@@ -241,7 +234,7 @@ class Scaled(_Changed):
 
     def _validate(self) -> None:
         super()._validate()
-        check_number("Scaled", "factor", self.factor, above=0)
+        check_number("factor", self.factor, above=0)
 
     def _change(self, values: Array) -> Array:
         values *= values.dtype.type(self.factor)
@@ -269,7 +262,7 @@ class Exp(_Changed):
 
     def _validate(self) -> None:
         super()._validate()
-        check_number("Exp", "s", self.s, above=0)
+        check_number("s", self.s, above=0)
 
     def _change(self, values: Array) -> Array:
         s = values.dtype.type(self.s)
@@ -280,8 +273,9 @@ class Exp(_Changed):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: an absolute error e of `a` becomes a factor exp(s e)."""
-        largest = max(float(self.kernel._diag(P.parts[0], np.dtype(np.float64)).max())
-                      for P in prepared)  # fmt: skip
+        largest = max(
+            float(self.kernel._diag(P.inside, np.dtype(np.float64)).max()) for P in prepared
+        )
         u = unit(dtype)
         absolute = self._inner_tolerance(prepared, dtype) * largest + 3 * u * (1 + largest)
         return math.expm1(min(self.s * absolute, 100.0)) + 6 * u
@@ -297,7 +291,26 @@ class Normalized(_Wrapped):
         self.kernel = kernel
         self._validate()
 
-    def _wrap(self, P: Prepared) -> tuple[Any, ...]:
+    @property
+    def explicit(self) -> bool:  # type: ignore[override]
+        """Whether φ of the kernel inside is known."""
+        return bool(self.kernel.explicit)
+
+    def features(self, P: Prepared) -> Any:
+        """Return φ of the kernel inside, of length 1."""
+        return scaled_rows(self.kernel.features(P.inside), P.scales)
+
+    @property
+    def angles_of(self) -> Kernel:
+        """That of the kernel inside."""
+        found: Kernel = self.kernel.angles_of
+        return found
+
+    def stretch(self, P: Prepared) -> Any:
+        """Return 1 / √a(x, x), times that of the kernel inside."""
+        return P.scales * self.kernel.stretch(P.inside)
+
+    def _wrap(self, P: Prepared) -> dict[str, Any]:
         own = self.kernel._diag(P, np.dtype(np.float64))
         if (own < 0).any():
             row = int(np.argmax(own < 0))
@@ -307,21 +320,21 @@ class Normalized(_Wrapped):
             )
         require_range(repr(self), "k(x, x)", own)
         with np.errstate(divide="ignore"):
-            return P, np.where(own > 0, 1 / np.sqrt(own), 0.0)
+            return {"inside": P, "scales": np.where(own > 0, 1 / np.sqrt(own), 0.0)}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        self.kernel._tile(P.parts[0], R.parts[0], out)
-        out *= P.parts[1].astype(out.dtype)[:, None]
-        out *= R.parts[1].astype(out.dtype)
+        self.kernel._tile(P.inside, R.inside, out)
+        out *= P.scales.astype(out.dtype)[:, None]
+        out *= R.scales.astype(out.dtype)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        values = self.kernel._gather(P.parts[0], R.parts[0], ids, dtype)
-        values *= P.parts[1].astype(dtype)[:, None]
-        values *= R.parts[1].astype(dtype)[ids]
+        values = self.kernel._gather(P.inside, R.inside, ids, dtype)
+        values *= P.scales.astype(dtype)[:, None]
+        values *= R.scales.astype(dtype)[ids]
         return values
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
-        return np.asarray(P.parts[1] > 0, dtype)
+        return np.asarray(P.scales > 0, dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: that of `a`, that of its diagonal, and four roundings."""
@@ -339,6 +352,8 @@ class Radial(_Wrapped):
     linear kernel it is `RBF`; for a learned one, the Gaussian over the learned metric (K §6.3).
     """
 
+    by_distance = True
+
     def __init__(self, kernel: Kernel, gamma: float = 1.0) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -346,7 +361,7 @@ class Radial(_Wrapped):
 
     def _validate(self) -> None:
         super()._validate()
-        check_number("Radial", "gamma", self.gamma, above=0)
+        check_number("gamma", self.gamma, above=0)
 
     @classmethod
     def for_data(cls, kernel: Kernel, X: Any, seed: int = 0) -> Self:
@@ -358,23 +373,21 @@ class Radial(_Wrapped):
         >>> kernels.Radial.for_data(kernels.Linear(), [[0.0], [1.0], [2.0]])
         Linear().radial(0.5)
         """
-        P = kernel.prepare(X)
-        P = P.take(np.sort(np.random.default_rng(seed).permutation(len(P))[:SAMPLE]))
-        n, K = len(P), kernel(P, dtype=np.float64)
-        mean = 2 * (n * np.trace(K) - K.sum()) / max(1, n * (n - 1))
-        return cls(kernel, float(1 / mean) if mean > 0 else 1.0)
+        K = kernel(sampled(kernel.prepare(X), seed), dtype=np.float64)
+        own = np.diag(K)
+        return cls(kernel, 1 / mean_between(own[:, None] + own - 2 * K))
 
-    def _wrap(self, P: Prepared) -> tuple[Any, ...]:
-        return P, self.kernel._diag(P, np.dtype(np.float64))
+    def _wrap(self, P: Prepared) -> dict[str, Any]:
+        return {"inside": P, "own": self.kernel._diag(P, np.dtype(np.float64))}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         values = np.empty(out.shape)
-        self.kernel._tile(P.parts[0], R.parts[0], values)
-        out[:] = self._of_distance(values, P.parts[1][:, None], R.parts[1])
+        self.kernel._tile(P.inside, R.inside, values)
+        out[:] = self._of_distance(values, P.own[:, None], R.own)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        values = self.kernel._gather(P.parts[0], R.parts[0], ids, np.dtype(np.float64))
-        return self._of_distance(values, P.parts[1][:, None], R.parts[1][ids]).astype(dtype)
+        values = self.kernel._gather(P.inside, R.inside, ids, np.dtype(np.float64))
+        return self._of_distance(values, P.own[:, None], R.own[ids]).astype(dtype)
 
     def _of_distance(self, values: Array, own: Array, other: Array) -> Array:
         return np.asarray(np.exp(-self.gamma * np.maximum(own + other - 2 * values, 0)))
@@ -384,7 +397,7 @@ class Radial(_Wrapped):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: one of e in `a` moves d² by 4 e, and the value by a factor."""
-        largest = max(float(np.abs(P.parts[1]).max()) for P in prepared)
+        largest = max(float(np.abs(P.own).max()) for P in prepared)
         absolute = (
             4 * (self._inner_tolerance(prepared, np.float64) + 2 * unit(np.float64)) * largest
         )

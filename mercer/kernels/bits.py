@@ -39,7 +39,7 @@ class Tversky(Kernel):
     """
 
     input = "bits"
-    _tile_shape = (256, 4096)
+    tile_shape = (256, 4096)
 
     def __init__(self, a: float = 1.0, b: float = 1.0) -> None:
         self.a = a
@@ -47,27 +47,27 @@ class Tversky(Kernel):
         self._validate()
 
     def _validate(self) -> None:
-        check_number(self.label, "a", self.a, at_least=0)
-        check_number(self.label, "b", self.b, at_least=0)
+        check_number("a", self.a, at_least=0)
+        check_number("b", self.b, at_least=0)
         self.symmetric = bool(self.a == self.b)
         # with θ = a = b the kernel is Σ_j c_j (|x∩y|/(|x|+|y|))^j, c_j ≥ 0 for θ ≥ 1/2
         self.psd = self.symmetric and self.a >= 0.5
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
+    def _prepare(self, X: Any) -> dict[str, Any]:
         words = _as_words(X)
         counts = np.empty(len(words), np.float32)
         _bit_loops.count(words, counts)
-        return words, counts
+        return {"words": words, "counts": counts}
 
     def _weights(self, dtype: DType) -> tuple[Any, Any]:
         return dtype.type(self.a), dtype.type(self.b)
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        _bit_loops.tile(*P.parts, *R.parts, *self._weights(out.dtype), out)
+        _bit_loops.tile(P.words, P.counts, R.words, R.counts, *self._weights(out.dtype), out)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         out = np.empty(ids.shape, dtype)
-        _bit_loops.gather(*P.parts, *R.parts, ids, *self._weights(dtype), out)
+        _bit_loops.gather(P.words, P.counts, R.words, R.counts, ids, *self._weights(dtype), out)
         return out
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:

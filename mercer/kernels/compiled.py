@@ -11,7 +11,7 @@ from numba import njit, types
 
 from mercer import items
 from mercer.errors import InputError, KernelError
-from mercer.kernels._loops import FAST, WITH_INFINITY, Loops, user_loops
+from mercer.kernels._loops import WITH_INFINITY, Loops, user_loops
 from mercer.kernels._single import SinglePrecision
 from mercer.kernels.base import Kernel
 from mercer.kernels.functions import (
@@ -21,8 +21,10 @@ from mercer.kernels.functions import (
     require_two_arguments,
 )
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.registry import get
 from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.jit import FAST
 
 __all__ = ["CompiledKernel", "kernel"]
 
@@ -47,6 +49,10 @@ class CompiledKernel(Kernel):
     error : float, optional
         The rounding error of one value relative to √(k(x,x) k(y,y)), in units of 2^-24;
         the number of features plus 16 by default, which holds for sums of nonnegative terms.
+    ranks_as, nearly, ceiling : str or Kernel, optional
+        A kernel that orders all items as this one does; one that has nearly the same values; one
+        that is never below it. See `mercer.kernels.Facts`. The first two tell which vectors rank
+        alike, so that nothing has to be tried; certificates rest on the last.
     """
 
     def __init__(
@@ -55,11 +61,17 @@ class CompiledKernel(Kernel):
         psd: bool = False,
         nonnegative: bool = False,
         error: float | None = None,
+        ranks_as: str | Kernel | None = None,
+        nearly: str | Kernel | None = None,
+        ceiling: str | Kernel | None = None,
     ) -> None:
         self.function = function
         self.psd = psd
         self.nonnegative = nonnegative
         self.error = error
+        self.ranks_as = None if ranks_as is None else get(ranks_as)
+        self.nearly = None if nearly is None else get(nearly)
+        self.ceiling = None if ceiling is None else get(ceiling)
         self._validate()
 
     def _validate(self) -> None:
@@ -88,19 +100,19 @@ class CompiledKernel(Kernel):
         features = max(P.form[1] for P in prepared if P.form)
         return (features + 16 if self.error is None else self.error) * unit(dtype)
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
+    def _prepare(self, X: Any) -> dict[str, Any]:
         self._try(X)
-        return (X,)
+        return {"rows": X}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        self._fill(P.parts[0], R.parts[0], out)
+        self._fill(P.rows, R.rows, out)
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
         pair = self._pair(out.dtype)
         self._loops.tile(pair, _dense(X, out.dtype), _dense(Y, out.dtype), out)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        Q, X = P.parts[0], R.parts[0]
+        Q, X = P.rows, R.rows
         out = np.empty(ids.shape, dtype)
         if items.is_sparse(X):
             for i, rows in enumerate(ids):  # a user's function sees whole vectors
@@ -156,7 +168,13 @@ class CompiledKernel(Kernel):
 def kernel(function: PairFunction) -> CompiledKernel: ...
 @overload
 def kernel(
-    *, psd: bool = False, nonnegative: bool = False, error: float | None = None
+    *,
+    psd: bool = False,
+    nonnegative: bool = False,
+    error: float | None = None,
+    ranks_as: str | Kernel | None = None,
+    nearly: str | Kernel | None = None,
+    ceiling: str | Kernel | None = None,
 ) -> Callable[[PairFunction], CompiledKernel]: ...
 def kernel(function: PairFunction | None = None, **facts: Any) -> Any:
     """Make a kernel of a pair function; use it as a decorator.
@@ -170,7 +188,8 @@ def kernel(function: PairFunction | None = None, **facts: Any) -> Any:
     function : callable
         ``function(x, y)`` of two one-dimensional float arrays, returning a number.
     **facts
-        ``psd``, ``nonnegative`` and ``error``; see `CompiledKernel`.
+        ``psd``, ``nonnegative``, ``error``, ``ranks_as``, ``nearly`` and ``ceiling``; see
+        `CompiledKernel`.
 
     Returns
     -------

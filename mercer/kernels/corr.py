@@ -12,6 +12,7 @@ from mercer.errors import InputError
 from mercer.items.ragged import Ragged
 from mercer.kernels import _set_loops
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.sampling import mean_between, sampled
 from mercer.kernels.sets import SetKernel, best_means, run_maxima
 from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
@@ -64,9 +65,9 @@ class Corr(SetKernel):
         self._validate()
 
     def _validate(self) -> None:
-        check_number("Corr", "gamma", self.gamma, above=0)
-        check_number("Corr", "position_weight", self.position_weight, at_least=0)
-        check_number("Corr", "image_size", self.image_size, above=0)
+        check_number("gamma", self.gamma, above=0)
+        check_number("position_weight", self.position_weight, at_least=0)
+        check_number("image_size", self.image_size, above=0)
 
     @classmethod
     def for_data(
@@ -92,41 +93,45 @@ class Corr(SetKernel):
         0.244
         """
         probe = cls(1.0, position_weight, image_size)
-        X = probe.prepare(X).parts[0]
-        filled = np.flatnonzero(np.diff(X.offsets))
-        rows = np.random.default_rng(seed).permutation(filled)[:SAMPLE]
-        sample = X.take(np.sort(rows))
+        X = probe.prepare(X).sets
+        sample = sampled(X.take(np.flatnonzero(np.diff(X.offsets))), seed, SAMPLE)
         y = probe._vectors(sample, DOUBLE)
         costs = [probe._costs(y[sample.offsets[i] : sample.offsets[i + 1]], y, sample.offsets,
                               DOUBLE) for i in range(len(sample))]  # fmt: skip
-        pairs = len(rows) * (len(rows) - 1)
-        mean = float(np.sum(costs)) / pairs if pairs else 0.0
-        return cls(1 / mean if mean > 0 else 1.0, position_weight, image_size)
+        return cls(
+            1 / mean_between(np.reshape(costs, 2 * (len(sample),))), position_weight, image_size
+        )
 
     @property
     def _weight(self) -> float:
         return float(self.position_weight) / float(self.image_size)
 
-    def _prepare(self, X: Ragged) -> tuple[Any, ...]:
+    def _prepare(self, X: Ragged) -> dict[str, Any]:
         """Return the sets, and of each the largest |f|² and the largest |p|."""
         if X.positions is None and len(X.values) and self.position_weight > 0:
             raise InputError(
-                "Corr: the sets have no positions. Pass mercer.Ragged(values, offsets, "
+                "the sets have no positions. Pass mercer.Ragged(values, offsets, "
                 "positions), or compare features alone with position_weight=0."
             )
         squares, reach = _squared(X.values), np.sqrt(_squared(_places(X)))
-        return X, run_maxima(squares, X.offsets), run_maxima(reach, X.offsets)
+        return {
+            "sets": X,
+            "squares": run_maxima(squares, X.offsets),
+            "reach": run_maxima(reach, X.offsets),
+        }
 
     def _vectors(self, sets: Ragged, dtype: DType) -> Prepared:
         squares = _squared(sets.values).astype(dtype)
-        return Prepared(self, (sets.values.astype(dtype), squares, _places(sets).astype(dtype)))
+        places = _places(sets).astype(dtype)
+        parts = {"vectors": sets.values.astype(dtype), "squares": squares, "places": places}
+        return Prepared(self, parts)
 
     def _fill(self, x: Prepared, y: Prepared, block: Array) -> None:
         with np.errstate(invalid="ignore"):  # BLAS may raise the flag for lanes it does not use
-            np.matmul(x.parts[0], y.parts[0].T, out=block)
-        others = np.ascontiguousarray(y.parts[2].T)
+            np.matmul(x.vectors, y.vectors.T, out=block)
+        others = np.ascontiguousarray(y.places.T)
         weight = block.dtype.type(self._weight)
-        _set_loops.to_matches(block, x.parts[1], x.parts[2], y.parts[1], others, weight)
+        _set_loops.to_matches(block, x.squares, x.places, y.squares, others, weight)
 
     def _costs(self, x: Prepared, y: Prepared, offsets: Ids, dtype: DType) -> Array:
         there, back = best_means(self, x, y, offsets, dtype)
@@ -136,7 +141,7 @@ class Corr(SetKernel):
         return np.exp(-self.gamma * self._costs(x, y, offsets, dtype))
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
-        return np.asarray(np.diff(P.parts[0].offsets) > 0, dtype)
+        return np.asarray(np.diff(P.sets.offsets) > 0, dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: an absolute error e of D becomes a factor exp(gamma e).
@@ -146,9 +151,9 @@ class Corr(SetKernel):
         is 1.
         """
         u = unit(dtype)
-        X = prepared[0].parts[0]
-        largest = max(float(P.parts[1].max()) for P in prepared)
-        reach = max(float(P.parts[2].max()) for P in prepared)
+        X = prepared[0].sets
+        largest = max(float(P.squares.max()) for P in prepared)
+        reach = max(float(P.reach.max()) for P in prepared)
         features = (2 * X.values.shape[1] + 12) * largest
         places = (_places(X).shape[1] + 6) * 2 * self._weight * reach
         return math.expm1(min(2 * self.gamma * u * (features + places), 100.0)) + 6 * u

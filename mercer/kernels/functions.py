@@ -39,7 +39,7 @@ class _Called(Kernel):
     """A kernel that calls a Python function, one thread at a time."""
 
     input = "any"
-    _threads = False
+    runs_python = True
     _maker: ClassVar[str]
 
     def __init__(self, function: Callable[[Any, Any], Any], psd: bool = False) -> None:
@@ -59,17 +59,17 @@ class _Called(Kernel):
     def __getstate__(self) -> dict[str, Any]:
         return function_state(self, super().__getstate__())
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
+    def _prepare(self, X: Any) -> dict[str, Any]:
         if not self._tried:
             sample = X[:TRIAL_ITEMS]
             values = np.empty((items.length(sample), items.length(sample)))
             self._fill(sample, sample, values)
             check_symmetry(self.label, values)
             self._tried = True
-        return (X,)
+        return {"items": X}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        self._fill(P.parts[0], R.parts[0], out)
+        self._fill(P.items, R.items, out)
 
     @abstractmethod
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
@@ -87,7 +87,7 @@ class _Called(Kernel):
 class FunctionKernel(_Called):
     """What `from_function` returns: k(x, y) = function(x, y) for any Python objects."""
 
-    _tile_shape = (16, 256)
+    tile_shape = (16, 256)
     _maker = "from_function"
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
@@ -114,7 +114,7 @@ class FunctionKernel(_Called):
             out[i, j] = self._guarded(X[i], Y[j])
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        Q, X = P.parts[0], R.parts[0]
+        Q, X = P.items, R.items
         out = np.zeros(ids.shape, dtype)
         for i, j in np.argwhere(ids >= 0):
             out[i, j] = self._guarded(Q[i], X[ids[i, j]])
@@ -134,7 +134,7 @@ class DistanceKernel(FunctionKernel):
 
     def _validate(self) -> None:
         super()._validate()
-        check_number("from_distance", "gamma", self.gamma, above=0)
+        check_number("gamma", self.gamma, above=0)
 
     def _facts(self) -> dict[str, Any]:
         return {"gamma": float(self.gamma)} | super()._facts()
@@ -157,7 +157,6 @@ class DistanceKernel(FunctionKernel):
 class GramKernel(_Called):
     """What `from_gram` returns: a function that computes whole Gram matrices."""
 
-    _tile_shape = (256, 1024)
     _maker = "from_gram"
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
@@ -188,7 +187,7 @@ class GramKernel(_Called):
             kept = np.flatnonzero(rows >= 0)
             values = np.empty((1, len(kept)), dtype)
             if len(kept):
-                self._fill(P.parts[0][i : i + 1], items.take(R.parts[0], rows[kept]), values)
+                self._fill(P.items[i : i + 1], items.take(R.items, rows[kept]), values)
             out[i, kept] = values[0]
         return out
 
@@ -223,33 +222,31 @@ class Precomputed(Kernel):
         K = self.K
         if K.ndim != 2 or K.shape[0] != K.shape[1] or K.dtype.kind not in "biuf":
             raise InputError(
-                f"Precomputed: K has shape {K.shape} and type {K.dtype}. Pass the square matrix "
+                f"K has shape {K.shape} and type {K.dtype}. Pass the square matrix "
                 "of all kernel values."
             )
         if not np.isfinite(K).all():
             row = int(np.argmax(~np.isfinite(K).all(axis=1)))
-            raise InputError(f"Precomputed: row {row} of K contains NaN or infinity.")
+            raise InputError(f"row {row} of K contains NaN or infinity.")
         check_symmetry("Precomputed", K)
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
+    def _prepare(self, X: Any) -> dict[str, Any]:
         rows = np.asarray(X)
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             raise InputError(
-                f"Precomputed: items have shape {rows.shape} and type {rows.dtype}. "
+                f"items have shape {rows.shape} and type {rows.dtype}. "
                 f"Pass row numbers of the matrix: integers from 0 to {len(self.K) - 1}."
             )
         if rows.min() < 0 or rows.max() >= len(self.K):
             worst = rows.min() if rows.min() < 0 else rows.max()
-            raise InputError(
-                f"Precomputed: item {worst} is not a row of the matrix of {len(self.K)} items."
-            )
-        return (rows.astype(np.int64),)
+            raise InputError(f"item {worst} is not a row of the matrix of {len(self.K)} items.")
+        return {"rows": rows.astype(np.int64)}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        out[:] = self.K[np.ix_(P.parts[0], R.parts[0])]
+        out[:] = self.K[np.ix_(P.rows, R.rows)]
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        return np.asarray(self.K[P.parts[0][:, None], R.parts[0][ids]], dtype)
+        return np.asarray(self.K[P.rows[:, None], R.rows[ids]], dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Allow for a few roundings of whoever computed the matrix, and one here."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mercer import items
 from mercer.kernels import _loops
-from mercer.kernels.base import Kernel
+from mercer.kernels.facts import Homogeneous
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import require_range
 from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum
@@ -18,15 +18,29 @@ from mercer.runtime.arrays import Array, DType
 __all__ = ["Chi2", "ExpChi2", "Hellinger", "Intersection", "JensenShannon", "MinMax"]
 
 
+class Hellinger(DotProduct):
+    """k(x, y) = Σ √(x_i y_i), also called Bhattacharyya: the linear kernel of square roots.
+
+    Examples
+    --------
+    >>> from mercer import kernels
+    >>> kernels.Hellinger()([[0.5, 0.5]], [[0.5, 0.5], [1.0, 0.0]]).round(3)
+    array([[1.   , 0.707]], dtype=float32)
+    """
+
+    nonnegative = additive = True
+    _term = _loops.SquareRootTerm()
+
+    def _map(self, P: Prepared, dtype: DType) -> Any:
+        rows: Any = super()._map(P, dtype)
+        return rows.sqrt() if items.is_sparse(rows) else np.sqrt(rows, dtype=dtype)
+
+
 class _BelowHellinger(FeatureSum):
-    """A kernel that Hellinger's never falls below: intersection ≤ χ² ≤ JS ≤ Hellinger."""
+    """Hellinger's never falls below it and is near: intersection ≤ χ² ≤ JS ≤ Hellinger."""
 
-    nonnegative = True
-
-    @property
-    def ceiling(self) -> Kernel:
-        """Hellinger's kernel."""
-        return Hellinger()
+    nonnegative = additive = True
+    nearly = ceiling = Hellinger()
 
 
 class Chi2(_BelowHellinger):
@@ -43,6 +57,7 @@ class Chi2(_BelowHellinger):
     """
 
     _term = _loops.Chi2Term()
+    homogeneous = Homogeneous(lambda w: 1 / np.cosh(w / 2), lambda f: 1 / np.cosh(np.pi * f))
 
 
 class ExpChi2(ExpDistance):
@@ -65,6 +80,7 @@ class ExpChi2(ExpDistance):
 
     nonnegative = True
     _term = _loops.Chi2DistanceTerm()
+    ranks_as = Chi2().radial()
 
     def __init__(self, gamma: float = 1.0) -> None:
         self.gamma = gamma
@@ -82,6 +98,9 @@ class Intersection(_BelowHellinger):
     """
 
     _term = _loops.MinimumTerm()
+    homogeneous = Homogeneous(
+        lambda w: np.exp(-np.abs(w) / 2), lambda f: 2 / np.pi / (1 + 4 * f**2)
+    )
 
 
 class JensenShannon(_BelowHellinger):
@@ -98,23 +117,15 @@ class JensenShannon(_BelowHellinger):
 
     _term = _loops.JensenShannonTerm()
     _roundings = 20  # two series of logarithms, see _loops._jensen_shannon
+    homogeneous = Homogeneous(
+        lambda w: _js(np.exp(w / 2), np.exp(-w / 2)),
+        lambda f: 2 / np.log(4) / np.cosh(np.pi * f) / (1 + 4 * f**2),
+    )
 
 
-class Hellinger(DotProduct):
-    """k(x, y) = Σ √(x_i y_i), also called Bhattacharyya: the linear kernel of square roots.
-
-    Examples
-    --------
-    >>> from mercer import kernels
-    >>> kernels.Hellinger()([[0.5, 0.5]], [[0.5, 0.5], [1.0, 0.0]]).round(3)
-    array([[1.   , 0.707]], dtype=float32)
-    """
-
-    nonnegative = True
-    _term = _loops.SquareRootTerm()
-
-    def _map(self, P: Prepared, dtype: DType) -> Array:
-        return np.sqrt(super()._map(P, dtype), dtype=dtype)
+def _js(a: Array, b: Array) -> Array:
+    """Return the Jensen–Shannon term of two positive numbers."""
+    return np.asarray(a / 2 * np.log2((a + b) / a) + b / 2 * np.log2((a + b) / b))
 
 
 class MinMax(FeatureSum):

@@ -11,15 +11,14 @@ import numpy.typing as npt
 from mercer import items
 from mercer.errors import InputError, KernelError
 from mercer.kernels import _loops
-from mercer.kernels.base import Kernel, Normalized, Radial
+from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
 from mercer.kernels.sums import DotProduct
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
-from mercer.runtime.params import is_same
 
-__all__ = ["Learned", "Mahalanobis", "unwrapped"]
+__all__ = ["Learned", "Mahalanobis"]
 
 Matrix = npt.NDArray[np.float64]
 BLOCK = 16_384  # items prepared in one go
@@ -45,6 +44,8 @@ class Mahalanobis(DotProduct):
     array([[11.]], dtype=float32)
     """
 
+    is_learned = True
+
     def __init__(self, A: npt.ArrayLike) -> None:
         self.A = np.asarray(A)
         self._validate()
@@ -53,25 +54,25 @@ class Mahalanobis(DotProduct):
         A = self.A
         if A.ndim != 2 or A.shape[0] != A.shape[1] or not A.size or A.dtype.kind not in "biuf":
             raise InputError(
-                f"Mahalanobis: A has shape {A.shape} and type {A.dtype}. Pass a square matrix, one "
+                f"A has shape {A.shape} and type {A.dtype}. Pass a square matrix, one "
                 "row for each feature."
             )
         if not np.isfinite(A).all():
-            raise InputError("Mahalanobis: A contains NaN or infinity.")
+            raise InputError("A contains NaN or infinity.")
         if not np.allclose(A, A.T, rtol=1e-6, atol=1e-6 * np.abs(A).max()):
-            raise InputError("Mahalanobis: A is not symmetric. Pass (A + A.T) / 2.")
+            raise InputError("A is not symmetric. Pass (A + A.T) / 2.")
         self._root = _symmetric_root(A.astype(np.float64))
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
+    def _prepare(self, X: Any) -> dict[str, Any]:
         if X.shape[1] != len(self.A):
             raise InputError(
-                f"Mahalanobis: items have {X.shape[1]} features but A has {len(self.A)} rows. "
+                f"items have {X.shape[1]} features but A has {len(self.A)} rows. "
                 "Pass items from the same source."
             )
         mapped = np.empty(X.shape, np.float32)
         for span in parallel.spans(X.shape[0], BLOCK):
             mapped[span] = X[span].astype(np.float64) @ self._root
-        return (mapped,)
+        return {"rows": mapped}
 
     def __repr__(self) -> str:
         return f"Mahalanobis(<{len(self.A)} x {len(self.A)} matrix>)"
@@ -108,6 +109,8 @@ class Learned(Kernel):
     array([[23.]], dtype=float32)
     """
 
+    is_learned = True
+
     def __init__(
         self, kernel: Kernel, basis: Any, weights: npt.ArrayLike, factor: npt.ArrayLike
     ) -> None:
@@ -121,26 +124,25 @@ class Learned(Kernel):
         W, G, n = self.weights, self.factor, items.length(self.basis)
         if W.ndim != 2 or len(W) != n or G.shape != (W.shape[1], W.shape[1]):
             raise InputError(
-                f"Learned: weights have shape {W.shape} and the factor {G.shape}, for {n} basis "
+                f"weights have shape {W.shape} and the factor {G.shape}, for {n} basis "
                 f"items. Pass ({n}, d) and (d, d)."
             )
         if not (np.isfinite(W).all() and np.isfinite(G).all()):
-            raise InputError("Learned: weights or factor contain NaN or infinity.")
-        self.input, self.psd, self.symmetric, self.nonnegative = (
-            self.kernel.input, self.kernel.psd, self.kernel.symmetric, self.kernel.nonnegative,
-        )  # fmt: skip
-        self._threads, self._tile_shape = self.kernel._threads, self.kernel._tile_shape
+            raise InputError("weights or factor contain NaN or infinity.")
+        for fact in ("input", "psd", "symmetric", "nonnegative", "runs_python", "tile_shape"):
+            setattr(self, fact, getattr(self.kernel, fact))
+        self.over = self.kernel
         for name in ("anchors", "_basis", "_change", "_error"):
             vars(self).pop(name, None)
 
     @cached_property
     def anchors(self) -> Prepared:
         """The basis: landmarks without it would not see all that was learned (PROOFS B15)."""
-        return self.prepare(self.basis, where="Learned")
+        return self.prepare(self.basis)
 
     @cached_property
     def _basis(self) -> Prepared:
-        return self.kernel.prepare(self.basis, where="Learned")
+        return self.kernel.prepare(self.basis)
 
     @cached_property
     def _change(self) -> Matrix:
@@ -151,44 +153,49 @@ class Learned(Kernel):
         """Items prepared for another metric over the same basis are taken as they are."""
         if P.kernel is self:
             return P
-        if isinstance(P.kernel, Learned) and self.shares_basis(P.kernel):
+        if isinstance(P.kernel, Learned) and self._shares_basis(P.kernel):
             return Prepared(self, P.parts, P.form)
         return super()._require_own(P)
 
-    def shares_basis(self, other: Learned) -> bool:
+    def _shares_basis(self, other: Learned) -> bool:
         """Whether items have the same coordinates under both, so that only G differs."""
         mine, theirs = (one.get_params(deep=False) | {"factor": None} for one in (self, other))
-        return all(is_same(mine[name], theirs[name]) for name in mine)
+        return all(self._same(mine[name], theirs[name]) for name in mine)
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        P = self.kernel._prepared(X)
-        self.kernel._require_alike(P, self._basis, ("the items", "the basis"))
+    def _same(self, left: Any, right: Any) -> bool:
+        """Whether two values of a parameter are equal; the basis may be items of any kind."""
+        is_items = items.kind_of(left).name not in ("vectors", "any")
+        return items.same(left, right) if is_items else super()._same(left, right)
+
+    def _prepare(self, X: Any) -> dict[str, Any]:
+        P = self.kernel.prepared(X)
+        self.kernel.require_alike(P, self._basis, ("the items", "the basis"))
         Z = np.empty((len(P), self.weights.shape[1]))
         for span in parallel.spans(len(P), BLOCK):
             Z[span] = self.kernel(P[span], self._basis, dtype=np.float64) @ self.weights
-        return P, Z
+        return {"inside": P, "coordinates": Z}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         values = np.empty(out.shape)
-        self.kernel._tile(P.parts[0], R.parts[0], values)
-        values += (P.parts[1] @ self._change) @ R.parts[1].T
+        self.kernel._tile(P.inside, R.inside, values)
+        values += (P.coordinates @ self._change) @ R.coordinates.T
         out[:] = values
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         double = np.dtype(np.float64)
-        values = self.kernel._gather(P.parts[0], R.parts[0], ids, double)
-        learned = np.empty(ids.shape)
-        _loops.LOOPS.gather(_loops.DotTerm(), P.parts[1] @ self._change, R.parts[1], ids, learned)
+        values = self.kernel._gather(P.inside, R.inside, ids, double)
+        changed, learned = P.coordinates @ self._change, np.empty(ids.shape)
+        _loops.LOOPS.gather(_loops.DotTerm(), changed, R.coordinates, ids, learned)
         return np.asarray(values + learned, dtype)
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
-        own = self.kernel._diag(P.parts[0], np.dtype(np.float64))
-        own = own + np.einsum("ij,ij->i", P.parts[1] @ self._change, P.parts[1])
+        own = self.kernel._diag(P.inside, np.dtype(np.float64))
+        own = own + np.einsum("ij,ij->i", P.coordinates @ self._change, P.coordinates)
         return np.asarray(np.maximum(own, 0) if self.psd else own, dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: all is double precision, and a shrunk item has less to compare with."""
-        inner = self.kernel.tolerance(*(P.parts[0] for P in prepared), dtype=np.float64)
+        inner = self.kernel.tolerance(*(P.inside for P in prepared), dtype=np.float64)
         reach, loss, norms, stretch = self._error
         c, d = self.weights.shape
         v = unit(np.float64)
@@ -225,28 +232,13 @@ class Learned(Kernel):
         return f"Learned({self.kernel!r}, <{len(self.weights)} basis items>)"
 
 
-def unwrapped(kernel: Kernel) -> Any:
-    """Return the kernel inside what `normalized` and `radial` made of it.
-
-    Examples
-    --------
-    >>> from mercer import kernels
-    >>> from mercer.kernels.learned import unwrapped
-    >>> unwrapped(kernels.Linear().radial(0.5).normalized())
-    Linear()
-    """
-    while isinstance(kernel, (Normalized, Radial)):
-        kernel = kernel.kernel
-    return kernel
-
-
 def _symmetric_root(A: Matrix) -> Matrix:
     """Return the root of a positive semi-definite matrix; there is only one that is symmetric."""
     values, vectors = np.linalg.eigh((A + A.T) / 2)
     largest = max(float(values[-1]), 0.0)
     if values[0] < -NEGATIVE * largest:
         raise InputError(
-            f"Mahalanobis: A has eigenvalue {values[0]:.3g} (largest {values[-1]:.3g}). Pass a "
+            f"A has eigenvalue {values[0]:.3g} (largest {values[-1]:.3g}). Pass a "
             "positive semi-definite matrix."
         )
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)

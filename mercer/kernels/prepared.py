@@ -3,54 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mercer import items
+from mercer.errors import StoreError
 from mercer.runtime.arrays import Ids
 
 __all__ = ["Prepared"]
 
 
-@dataclass(frozen=True)
 class Prepared:
-    """What ``kernel.prepare(X)`` returns: aligned parts, one row per item in each.
+    """What ``kernel.prepare(X)`` returns: aligned parts with names, one row per item in each.
 
-    Attributes
+    Parameters
     ----------
     kernel : Kernel
         The kernel they are prepared for.
-    parts : tuple
-        Arrays, sparse matrices, lists, or other `Prepared` where a kernel is made of kernels.
+    parts : dict
+        Arrays, sparse matrices, lists, or other `Prepared` where a kernel is made of kernels; the
+        items themselves first. Each is an attribute too.
     form : tuple, optional
-        ("dense", "sparse" or "sets", width) of the items they were made from, see
-        `mercer.items.form`.
+        What the items they were made from are and how wide; see `mercer.items.form`.
 
     Examples
     --------
     >>> from mercer import kernels
-    >>> chi2 = kernels.Chi2()
-    >>> histograms = chi2.prepare([[0.5, 0.5], [1.0, 0.0]])
-    >>> len(histograms), len(histograms[:1])
-    (2, 1)
+    >>> cosine = kernels.Cosine()
+    >>> P = cosine.prepare([[3.0, 4.0], [1.0, 0.0]])
+    >>> len(P), len(P[:1]), P.measures
+    (2, 1, array([0.2, 1. ]))
     """
 
     kernel: Any
-    parts: tuple[Any, ...]
-    form: tuple[str, int] | None = None
+    parts: dict[str, Any]
+    form: tuple[str, int] | None
+
+    def __init__(
+        self, kernel: Any, parts: dict[str, Any], form: tuple[str, int] | None = None
+    ) -> None:
+        vars(self).update(parts, kernel=kernel, parts=parts, form=form)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"items prepared for {vars(self).get('kernel')!r} have no {name!r}")
 
     def __len__(self) -> int:
-        return items.length(self.parts[0])
+        return items.length(next(iter(self.parts.values())))
 
     def __getitem__(self, rows: slice) -> Prepared:
         """Return a slice of the items; dense parts share the memory."""
-        return Prepared(self.kernel, tuple(part[rows] for part in self.parts), self.form)
+        return self._with({name: part[rows] for name, part in self.parts.items()})
 
     def take(self, rows: Ids) -> Prepared:
         """Return the items with these row numbers, in this order."""
-        return Prepared(
-            self.kernel, tuple(items.take(part, rows) for part in self.parts), self.form
-        )
+        return self._with({name: items.take(part, rows) for name, part in self.parts.items()})
 
     @classmethod
     def join(cls, several: Sequence[Prepared]) -> Prepared:
@@ -58,12 +65,82 @@ class Prepared:
         first = several[0]
         if len(several) == 1:
             return first
-        columns = zip(*(one.parts for one in several), strict=True)
-        parts = tuple(
-            cls.join(column) if isinstance(column[0], Prepared) else items.join(column)
-            for column in columns
+        return first._with(
+            {name: items.join([one.parts[name] for one in several]) for name in first.parts}
         )
-        return cls(first.kernel, parts, first.form)
+
+    def _with(self, parts: dict[str, Any]) -> Prepared:
+        return Prepared(self.kernel, parts, self.form)
+
+    def under(self, kernel: Any) -> Prepared:
+        """Return the same items as another kernel takes them, without checking them again.
+
+        That may be a kernel which theirs is made of, or any other one of the same kind of items.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.RBF().normalized().prepare([[3.0, 4.0]]).under(kernels.Linear())
+        Prepared(1 items for Linear())
+        """
+        P = self
+        while P.kernel is not kernel and P.kernel != kernel:
+            if "inside" not in P.parts:
+                return kernel.prepared(self._fit_for(kernel))  # type: ignore[no-any-return]
+            P = P.inside
+        return P
+
+    def _fit_for(self, kernel: Any) -> Any:
+        """Return the items, with 0 for the negative values that a kernel does not take."""
+        if kernel.nonnegative and not self.kernel.nonnegative:
+            return np.maximum(self.kept, 0)
+        return self.kept
+
+    @property
+    def kept(self) -> Any:
+        """The items themselves, as the innermost kernel keeps them."""
+        first = next(iter(self.parts.values()))
+        return first.kept if isinstance(first, Prepared) else first
+
+    def pack(self) -> dict[str, Any]:
+        """Return plain values and arrays, which can be stored; the kernel is not among them."""
+        return {
+            "form": None if self.form is None else list(self.form),
+            "parts": {name: self._pack_part(part) for name, part in self.parts.items()},
+        }
+
+    def _pack_part(self, part: Any) -> dict[str, Any]:
+        """Return one part; items of a kernel inside go by the parameter that holds it."""
+        if not isinstance(part, Prepared):
+            return items.pack(part)
+        for place, value in self.kernel.get_params(deep=False).items():
+            if value is part.kernel:
+                return {"prepared": {"kernel": place, "items": part.pack()}}
+        raise StoreError(
+            f"save: {self.kernel!r} prepares items for {part.kernel!r}, which is not one of its "
+            "parameters. Keep the kernels it is made of as arguments of its constructor."
+        )
+
+    @classmethod
+    def unpack(cls, tree: dict[str, Any], kernel: Any) -> Prepared:
+        """Return what `pack` described, for the kernel that it was prepared for."""
+        parts = {name: cls._unpack_part(part, kernel) for name, part in tree["parts"].items()}
+        lengths = {name: items.length(part) for name, part in parts.items()}
+        if len(set(lengths.values())) > 1:
+            raise StoreError(f"the parts of its items are not equally long ({lengths}).")
+        return cls(kernel, parts, None if tree["form"] is None else tuple(tree["form"]))
+
+    @classmethod
+    def _unpack_part(cls, tree: dict[str, Any], kernel: Any) -> Any:
+        if "prepared" not in tree:
+            return items.unpack(tree)
+        place = tree["prepared"]["kernel"]
+        if place not in kernel.get_params(deep=False):
+            raise StoreError(
+                f"its items were prepared for a kernel with a kernel {place!r} inside, but "
+                f"{kernel!r} has none. Register the kernel that it was saved with before loading."
+            )
+        return cls.unpack(tree["prepared"]["items"], getattr(kernel, place))
 
     def __repr__(self) -> str:
         return f"Prepared({len(self)} items for {self.kernel!r})"

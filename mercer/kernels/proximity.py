@@ -13,6 +13,7 @@ from mercer.kernels import _proximity_loops as _loops
 from mercer.kernels.pyramids import Pyramid
 from mercer.kernels.words import check_words, learned_words, positions_of, words_of
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
 __all__ = ["ProximityDistribution"]
@@ -58,11 +59,11 @@ class ProximityDistribution(Pyramid):
     def _validate(self) -> None:
         super()._validate()
         check_words("ProximityDistribution", self.words)
-        check_count("ProximityDistribution", "n_ranks", self.n_ranks)
+        check_count("n_ranks", self.n_ranks)
         for what, n, most in (("n_ranks", self.n_ranks, MOST_RANKS),
                               ("the number of words", len(self.words), MOST_WORDS)):  # fmt: skip
             if n > most:
-                raise InputError(f"ProximityDistribution: {what} is {n}. Pass at most {most}.")
+                raise InputError(f"{what} is {n}. Pass at most {most}.")
 
     @property
     def coefficients(self) -> npt.NDArray[np.float64]:
@@ -75,8 +76,8 @@ class ProximityDistribution(Pyramid):
         return 63
 
     def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
-        words = words_of(X, self.words, "ProximityDistribution")
-        positions = positions_of(X, "ProximityDistribution")
+        words = words_of(X, self.words)
+        positions = positions_of(X)
         rows = [
             self._events(words[start:stop], positions[start:stop])
             for start, stop in zip(X.offsets[:-1], X.offsets[1:], strict=True)
@@ -96,6 +97,7 @@ class ProximityDistribution(Pyramid):
         return _by_pairs(words[order], near, len(self.words), self.n_ranks)
 
     @classmethod
+    @border
     def for_data(cls, X: Any, seed: int = 0, *, n_words: int = 200, n_ranks: int = 64) -> Self:
         """Return this kernel with words learned from the data.
 
@@ -121,7 +123,7 @@ class ProximityDistribution(Pyramid):
         >>> kernels.ProximityDistribution.for_data(sets, n_words=50, n_ranks=8)
         ProximityDistribution(<50 words of 16 features>, n_ranks=8)
         """
-        _, words = learned_words(X, n_words, seed, "ProximityDistribution.for_data")
+        _, words = learned_words(X, n_words, seed)
         return cls(words, n_ranks)
 
     def __repr__(self) -> str:

@@ -12,7 +12,9 @@ from mercer import items
 from mercer.errors import InputError
 from mercer.items.ragged import Ragged
 from mercer.kernels import _pyramid_loops as _loops
-from mercer.kernels.pyramids import SAMPLE, Pyramid, histograms, level_weights, shares
+from mercer.kernels.pyramids import Pyramid, histograms, level_weights, shares
+from mercer.kernels.sampling import sampled
+from mercer.runtime.border import border
 from mercer.runtime.params import check_count, check_number
 
 __all__ = ["PyramidMatch"]
@@ -81,15 +83,15 @@ class PyramidMatch(Pyramid):
 
     def _validate(self) -> None:
         super()._validate()
-        check_number("PyramidMatch", "finest", self.finest, above=0)
-        check_count("PyramidMatch", "n_levels", self.n_levels)
+        check_number("finest", self.finest, above=0)
+        check_count("n_levels", self.n_levels)
         if self.n_levels > MOST_LEVELS:
             raise InputError(
-                f"PyramidMatch: n_levels is {self.n_levels}. Pass at most {MOST_LEVELS}: the bins "
+                f"n_levels is {self.n_levels}. Pass at most {MOST_LEVELS}: the bins "
                 f"of the last are {2**MOST_LEVELS:,} times as wide as those of the first."
             )
         if self.shift is not None:
-            check_count("PyramidMatch", "shift", self.shift, at_least=0)
+            check_count("shift", self.shift, at_least=0)
         level_weights("PyramidMatch", self.weights, self.n_levels)
 
     @property
@@ -122,7 +124,7 @@ class PyramidMatch(Pyramid):
         farthest = float(np.abs(vectors).max(initial=0))
         if farthest / self.finest > FARTHEST:
             raise InputError(
-                f"PyramidMatch: a value of {farthest:.3g} is too far from 0 for bins of side "
+                f"a value of {farthest:.3g} is too far from 0 for bins of side "
                 f"{self.finest:.3g}. Scale the vectors, or use wider bins."
             )
         bins = np.empty((len(vectors), self.n_levels), np.int64)
@@ -130,6 +132,7 @@ class PyramidMatch(Pyramid):
         return histograms(bins, X.offsets)
 
     @classmethod
+    @border
     def for_data(cls, X: Any, seed: int = 0, *, normalize: str | None = None) -> Self:
         """Return this kernel with levels that suit the data.
 
@@ -155,9 +158,7 @@ class PyramidMatch(Pyramid):
         >>> kernels.PyramidMatch.for_data(sets).n_levels
         3
         """
-        sets = items.check(X, "sets", where="PyramidMatch.for_data")
-        rows = np.random.default_rng(seed).permutation(len(sets))[:SAMPLE]
-        sides = _chosen_sides(sets.take(rows), seed)
+        sides = _chosen_sides(sampled(items.check(X, "sets"), seed), seed)
         return cls(float(f"{sides[0]:.3g}"), len(sides), shift=seed, normalize=normalize)
 
 

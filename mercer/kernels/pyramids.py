@@ -18,7 +18,6 @@ from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
 
 __all__ = [
-    "SAMPLE",
     "Pyramid",
     "as_rows",
     "histograms",
@@ -27,7 +26,7 @@ __all__ = [
 ]
 
 POINTS = 1 << 18  # points binned in one go
-SAMPLE, PROBES = 1000, 64  # sets that `for_data` looks at, and those it finds neighbours of
+PROBES = 64  # sets whose neighbours `for_data` looks for
 NORMS = (None, "minimum")
 
 
@@ -61,48 +60,44 @@ class Pyramid(Kernel):
     def _validate(self) -> None:
         if self.normalize not in NORMS:
             raise InputError(
-                f"{self.label}: normalize is {self.normalize!r}. Pass None or 'minimum'; for "
+                f"normalize is {self.normalize!r}. Pass None or 'minimum'; for "
                 f"k(x, y) / √(k(x, x) k(y, y)) write {self.label}(...).normalized()."
             )
-        self.psd = self.normalize is None
+        self.psd = self.intersects = self.normalize is None
 
-    def _prepare(self, X: Ragged) -> tuple[Any, ...]:
+    def _prepare(self, X: Ragged) -> dict[str, Any]:
         blocks = [self._histograms(X[span]) for span in _spans(X)]
         bins, counts = (Ragged.join(parts) for parts in zip(*blocks, strict=True))
-        bins = _narrow(bins)
-        if self.normalize is None:
-            return bins, counts
-        return bins, counts, self._own((bins, counts))
+        parts: dict[str, Any] = {"bins": _narrow(bins), "counts": counts}
+        if self.normalize is not None:
+            parts["own"] = self._own(Prepared(self, parts))
+        return parts
 
-    def _own(self, parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
-        values = np.empty(len(parts[0]))
-        _loops.own(as_rows(parts), self.coefficients, self.coefficient_shift, values)
+    def _own(self, P: Prepared) -> npt.NDArray[np.float64]:
+        values = np.empty(len(P))
+        _loops.own(as_rows(P), self.coefficients, self.coefficient_shift, values)
         return values
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        _loops.tile(
-            as_rows(P.parts), as_rows(R.parts), self.coefficients, self.coefficient_shift, out
-        )  # fmt: skip
+        _loops.tile(as_rows(P), as_rows(R), self.coefficients, self.coefficient_shift, out)
         if self.normalize is not None:
-            _divide(out, P.parts[2][:, None], R.parts[2])
+            _divide(out, P.own[:, None], R.own)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         out = np.empty(ids.shape, dtype)
-        _loops.gather(
-            as_rows(P.parts), as_rows(R.parts), ids, self.coefficients, self.coefficient_shift, out
-        )  # fmt: skip
+        _loops.gather(as_rows(P), as_rows(R), ids, self.coefficients, self.coefficient_shift, out)
         if self.normalize is not None:
-            _divide(out, P.parts[2][:, None], R.parts[2][ids])
+            _divide(out, P.own[:, None], R.own[ids])
         return out
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
         if self.normalize is not None:
-            return np.asarray(P.parts[2] > 0, dtype)
-        return self._own(P.parts).astype(dtype)
+            return np.asarray(P.own > 0, dtype)
+        return self._own(P).astype(dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: a sum in double precision, and the roundings of the result."""
-        longest = max(int(np.diff(P.parts[0].offsets).max(initial=0)) for P in prepared)
+        longest = max(int(np.diff(P.bins.offsets).max(initial=0)) for P in prepared)
         return 4 * unit(dtype) + (longest + 8) * unit(np.float64)
 
 
@@ -150,10 +145,9 @@ def _narrow(bins: Ragged) -> Ragged:
     return Ragged(bins.values.astype(np.int32), bins.offsets)
 
 
-def as_rows(parts: tuple[Any, ...]) -> tuple[Array, Array, Array]:
+def as_rows(P: Prepared) -> tuple[Array, Array, Array]:
     """Return histograms as compiled loops take them: offsets, bins, counts."""
-    bins, counts = parts[:2]
-    return bins.offsets, bins.values.reshape(-1), counts.values.reshape(-1)
+    return P.bins.offsets, P.bins.values.reshape(-1), P.counts.values.reshape(-1)
 
 
 def _divide(values: Array, a: Array, b: Array) -> None:

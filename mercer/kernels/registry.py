@@ -19,6 +19,7 @@ from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels.vocabulary import VocabularyPyramid
+from mercer.runtime.border import border
 from mercer.runtime.params import Params, plain, stored
 
 __all__ = ["NAMES", "from_spec", "get", "names", "register", "to_spec", "unregister"]
@@ -128,6 +129,7 @@ def names() -> list[str]:
     return sorted([*NAMES, *_registered])
 
 
+@border
 def register(name: str, kernel: Named) -> Named:
     """Give a kernel or a part of your own a name, so that it can be found and stored by that name.
 
@@ -154,21 +156,22 @@ def register(name: str, kernel: Named) -> Named:
     >>> mercer.kernels.unregister("mine")
     """
     if not isinstance(name, str) or not name:
-        raise InputError(f"register: the name is {name!r}. Pass a word such as 'my_kernel'.")
+        raise InputError(f"the name is {name!r}. Pass a word such as 'my_kernel'.")
     if name.lower() in {*NAMES, *ALIASES, *_COMPOSED}:
-        raise InputError(f"register: {name!r} is the name of a built-in kernel. Choose another.")
+        raise InputError(f"{name!r} is the name of a built-in kernel. Choose another.")
     if isinstance(kernel, type) and issubclass(kernel, Params) and not issubclass(kernel, Kernel):
         stored(kernel, name)
         return kernel
     if not isinstance(kernel, Kernel):
         raise InputError(
-            f"register: got {kernel!r}, not a kernel. Decorate the function with @mercer.kernel "
+            f"got {kernel!r}, not a kernel. Decorate the function with @mercer.kernel "
             "or wrap it in mercer.kernels.from_function."
         )
     _registered[name] = kernel
     return kernel
 
 
+@border
 def unregister(name: str) -> None:
     """Forget a name given to `register`.
 
@@ -179,7 +182,7 @@ def unregister(name: str) -> None:
     >>> mercer.kernels.unregister("temporary")
     """
     if name not in _registered:
-        raise InputError(f"unregister: {name!r} is not registered. Names: {', '.join(names())}.")
+        raise InputError(f"{name!r} is not registered. Names: {', '.join(names())}.")
     del _registered[name]
 
 
@@ -217,6 +220,7 @@ def to_spec(kernel: Kernel) -> dict[str, Any]:
     )
 
 
+@border
 def from_spec(spec: dict[str, Any]) -> Kernel:
     """Return the kernel that `to_spec` described; nothing is imported or run.
 
@@ -227,7 +231,7 @@ def from_spec(spec: dict[str, Any]) -> Kernel:
     RBF(gamma=0.5)
     """
     if not isinstance(spec, dict):
-        raise InputError(f"from_spec: got {spec!r}. Pass what to_spec returned.")
+        raise InputError(f"got {spec!r}. Pass what to_spec returned.")
     name = spec.get("name")
     if name in _registered:
         return _registered[name]
@@ -245,7 +249,7 @@ def from_spec(spec: dict[str, Any]) -> Kernel:
     unknown = set(params) - set(inspect.signature(cls).parameters)
     if unknown:
         raise InputError(
-            f"from_spec: the kernel {name!r} has no parameters {', '.join(sorted(unknown))}. "
+            f"the kernel {name!r} has no parameters {', '.join(sorted(unknown))}. "
             f"It has: {', '.join(inspect.signature(cls).parameters) or 'none'}."
         )
     return cls(**params)

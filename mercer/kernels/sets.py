@@ -14,6 +14,7 @@ from mercer.kernels import _set_loops
 from mercer.kernels._loops import all_finite
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.sampling import sampled
 from mercer.kernels.similarity import unit
 from mercer.kernels.vectors import RBF, Cosine
 from mercer.runtime import parallel
@@ -23,7 +24,6 @@ __all__ = ["MaxSim", "SetKernel", "SumMatch", "best_means", "run_maxima"]
 
 ROWS, COLUMNS = 256, 2048  # vectors compared in one block, which stays in the cache
 DOUBLE = np.dtype(np.float64)
-VECTORS = 1000  # from which SumMatch.for_data estimates one
 
 
 class Block(NamedTuple):
@@ -39,13 +39,13 @@ class Block(NamedTuple):
 class SetKernel(Kernel):
     """A kernel of two sets, made of the similarities of all pairs of their vectors.
 
-    A subclass keeps the sets as the first part of what it prepares, says what comparing their
+    A subclass keeps the sets as the part `sets` of what it prepares, says what comparing their
     vectors needs (`_vectors`, `_fill`) and what the similarities make (`_compare`). A pair with
     an empty set has the value 0.
     """
 
     input = "sets"
-    _tile_shape = (32, 64)
+    tile_shape = (32, 64)
 
     @abstractmethod
     def _vectors(self, sets: Ragged, dtype: DType) -> Prepared:
@@ -63,7 +63,7 @@ class SetKernel(Kernel):
         """
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        X, Y = P.parts[0], R.parts[0]
+        X, Y = P.sets, R.sets
         out[:] = 0
         filled = np.diff(Y.offsets) > 0
         if not filled.any():
@@ -77,7 +77,7 @@ class SetKernel(Kernel):
         out = np.zeros(ids.shape, dtype)
         for i, rows in enumerate(ids):
             kept = np.flatnonzero(rows >= 0)
-            for span in parallel.spans(len(kept), self._tile_shape[1]):
+            for span in parallel.spans(len(kept), self.tile_shape[1]):
                 some = kept[span]
                 values = np.empty((1, len(some)), dtype)
                 self._tile(P[i : i + 1], R.take(rows[some]), values)
@@ -104,14 +104,13 @@ class _OfVectors(SetKernel):
     def _validate(self) -> None:
         if not isinstance(self.base, Kernel) or self.base.input != "vectors":
             raise InputError(
-                f"{self.label}: base is {self.base!r}. Pass a kernel of vectors, such as "
-                "kernels.RBF(gamma=0.5)."
+                f"base is {self.base!r}. Pass a kernel of vectors, such as kernels.RBF(gamma=0.5)."
             )
         self.symmetric, self.nonnegative = self.base.symmetric, self.base.nonnegative
-        self._threads = self.base._threads
+        self.runs_python = self.base.runs_python
 
     def _vectors(self, sets: Ragged, dtype: DType) -> Prepared:
-        return self.base._prepared(sets.values)
+        return self.base.prepared(sets.values)
 
     def _fill(self, x: Prepared, y: Prepared, block: Array) -> None:
         self.base._tile(x, y, block)
@@ -124,7 +123,7 @@ class _OfVectors(SetKernel):
         return np.asarray(np.sqrt(np.abs(own)))
 
     def _base_tolerance(self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike) -> float:
-        filled = [P.parts[0] for P in prepared if len(P.parts[0].values)]
+        filled = [P.sets for P in prepared if len(P.sets.values)]
         if not filled:
             return 0.0
         return self.base.tolerance(*(self._vectors(X, DOUBLE) for X in filled), dtype=dtype)
@@ -176,13 +175,10 @@ class SumMatch(_OfVectors):
         >>> kernels.SumMatch.for_data([[[0.0], [1.0]], [[2.0]]])
         SumMatch(base=RBF(gamma=0.5))
         """
-        values = cls().prepare(X).parts[0].values
-        if not len(values):
-            return cls()
-        rows = np.random.default_rng(seed).permutation(len(values))[:VECTORS]
-        return cls(RBF.for_data(values[np.sort(rows)], seed))
+        values = cls().prepare(X).sets.values
+        return cls(RBF.for_data(sampled(values, seed), seed)) if len(values) else cls()
 
-    def _prepare(self, X: Ragged) -> tuple[Any, ...]:
+    def _prepare(self, X: Ragged) -> dict[str, Any]:
         """Return the sets, k(Y, Y), and how much larger the vectors are than their mean."""
         own = np.zeros(len(X))
         for i in np.flatnonzero(np.diff(X.offsets)):
@@ -191,7 +187,8 @@ class SumMatch(_OfVectors):
             own[i] = self._compare(x, x, one.offsets, DOUBLE)[0]
         largest = run_means(self._sizes(X), X.offsets) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            return X, own, np.where(largest > 0, largest / np.maximum(own, 0), 1.0)
+            risen = np.where(largest > 0, largest / np.maximum(own, 0), 1.0)
+        return {"sets": X, "own": own, "risen": risen}
 
     def _compare(self, x: Prepared, y: Prepared, offsets: Ids, dtype: DType) -> Array:
         sums = np.zeros(len(offsets) - 1)
@@ -200,7 +197,7 @@ class SumMatch(_OfVectors):
         return np.asarray(sums / (len(x) * np.maximum(np.diff(offsets), 1)))
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
-        return np.asarray(P.parts[1], dtype)
+        return np.asarray(P.own, dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: that of the base, relative to the vectors, is larger for their mean.
@@ -209,9 +206,9 @@ class SumMatch(_OfVectors):
         (mean √b(y, y)) (mean √b(z, z)). Where vectors cancel, as they can under kernels with
         negative values, k(Y, Y) is far below that, and the tolerance rises up to 1.
         """
-        longest = max((int(np.diff(P.parts[0].offsets).max()) for P in prepared), default=0)
+        longest = max((int(np.diff(P.sets.offsets).max()) for P in prepared), default=0)
         summing = (longest + COLUMNS) * unit(np.float64)  # rows of a block, then all rows
-        risen = max(float(P.parts[2].max()) for P in prepared)
+        risen = max(float(P.risen.max()) for P in prepared)
         base = self._base_tolerance(prepared, dtype) + summing
         return min(1.0, base * risen + 3 * unit(dtype))
 
@@ -244,12 +241,13 @@ class MaxSim(_OfVectors):
         self.base = Cosine() if base is None else base
         self._validate()
 
-    def _prepare(self, X: Ragged) -> tuple[Any, ...]:
+    def _prepare(self, X: Ragged) -> dict[str, Any]:
         """Return the sets, and how much larger the largest vector is than their mean square."""
         sizes = self._sizes(X)
         squares = np.sqrt(run_means(sizes**2, X.offsets))
         peaks = run_maxima(sizes, X.offsets)
-        return X, np.divide(peaks, squares, out=np.ones(len(X)), where=squares > 0)
+        risen = np.divide(peaks, squares, out=np.ones(len(X)), where=squares > 0)
+        return {"sets": X, "risen": risen}
 
     def _compare(self, x: Prepared, y: Prepared, offsets: Ids, dtype: DType) -> Array:
         there, back = best_means(self, x, y, offsets, dtype)
@@ -261,7 +259,7 @@ class MaxSim(_OfVectors):
         The mean of maxima is off by at most tolerance · mean √b(y, y) · max √b(z, z), and
         k(Z, Z) is at least the mean of b(z, z), because each vector meets itself.
         """
-        risen = max(float(P.parts[1].max()) for P in prepared)
+        risen = max(float(P.risen.max()) for P in prepared)
         return min(1.0, self._base_tolerance(prepared, dtype) * risen + 3 * unit(dtype))
 
 

@@ -2,7 +2,7 @@
 
 A new kernel says what it takes (`input`, `nonnegative`), what is true of it (`psd`, `symmetric`)
 and gives four functions: `_prepare`, `_tile`, `_gather` and `tolerance`. Everything else is here
-(blocks, threads, checks) or in `mercer.kernels.base` (algebra).
+(blocks, threads, checks) or in `mercer.kernels.base` (algebra, further facts).
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from mercer.kernels._loops import all_finite
 from mercer.kernels.prepared import Prepared
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.border import border
 from mercer.runtime.params import Params
 
-__all__ = ["Similarity", "require_range", "unit"]
+__all__ = ["TINY", "Similarity", "require_range", "scaled_rows", "unit"]
 
 GATHER_ROWS = 64  # queries scored by one task
 SMALLEST = 2.0**-100  # of numbers that are divided by: their products still fit in float32
+TINY = 1e-37  # kernel values below count as 0: float32 has fewer digits there
 
 
 def unit(dtype: npt.DTypeLike) -> float:
@@ -50,21 +52,24 @@ class Similarity(Params):
     psd: bool = True
     symmetric: bool = True
     nonnegative: bool = False
+    runs_python: bool = False
+    tile_shape: tuple[int, int] = (256, 1024)
 
-    _tile_shape: tuple[int, int] = (256, 1024)  # at most so many rows of X and Y in one tile
-    _threads: bool = True  # False where Python code runs for every pair
+    @property
+    def n_jobs(self) -> int | None:
+        """How many threads help at most: one where Python code runs for every pair."""
+        return 1 if self.runs_python else None
 
     # ---- what users call
 
-    def prepare(self, X: Any, *, where: str | None = None, first_row: int = 0) -> Prepared:
+    @border
+    def prepare(self, X: Any, *, first_row: int = 0) -> Prepared:
         """Check items and compute once what every evaluation needs of them.
 
         Parameters
         ----------
         X : items
             Raw items, or items prepared by this kernel, which are returned as they are.
-        where : str, optional
-            Who asks; begins the text of errors.
         first_row : int
             The number of the first row in errors, where X is a block of something larger.
 
@@ -81,20 +86,15 @@ class Similarity(Params):
         """
         if isinstance(X, Prepared):
             return self._require_own(X)
-        checked = items.check(
-            X, self.input, where=where or self.label, nonnegative=self.nonnegative,
-            first_row=first_row,
-        )  # fmt: skip
-        return self._prepared(checked)
+        return self.prepared(
+            items.check(X, self.input, nonnegative=self.nonnegative, first_row=first_row)
+        )
 
+    @border
     def __call__(
-        self,
-        X: Any,
-        Y: Any = None,
-        *,
-        dtype: npt.DTypeLike = np.float32,
+        self, X: Any, Y: Any = None, *, dtype: npt.DTypeLike = np.float32,
         n_jobs: int | None = None,
-    ) -> Array:
+    ) -> Array:  # fmt: skip
         """Return the Gram matrix k(X[i], Y[j]), shape (len(X), len(Y)).
 
         Parameters
@@ -114,27 +114,25 @@ class Similarity(Params):
         """
         P = self.prepare(X)
         R = P if Y is None else self.prepare(Y)
-        self._require_alike(P, R)
+        self.require_alike(P, R)
         out = np.empty((len(P), len(R)), _float(dtype))
-        threads = parallel.count(n_jobs) if self._threads else 1
         mirrored = R is P and self.symmetric
-        height = min(self._tile_shape[0], -(-len(P) // threads))
+        height = min(self.tile_shape[0], -(-len(P) // parallel.count(self.n_jobs)))
         tiles = [
             (rows, columns)
             for rows in parallel.spans(len(P), height)
-            for columns in parallel.spans(
-                len(R), self._tile_shape[1], rows.start if mirrored else 0
-            )
+            for columns in parallel.spans(len(R), self.tile_shape[1], rows.start if mirrored else 0)
         ]
 
         def fill(rows: slice, columns: slice) -> None:
             self.tile(P[rows], R[columns], out[rows, columns], (rows.start, columns.start))
 
-        parallel.run(fill, tiles, n_jobs=threads, label=self.label)
+        parallel.run(fill, tiles, self.label, n_jobs=self.n_jobs)
         if mirrored:
             _mirror(out, height)
         return out
 
+    @border
     def diag(self, X: Any, *, dtype: npt.DTypeLike = np.float32) -> Array:
         """Return k(x, x) of every item, shape (len(X),).
 
@@ -148,15 +146,11 @@ class Similarity(Params):
         self._require_finite(values[:, None], lambda i, j: (i, i))
         return values
 
+    @border
     def score(
-        self,
-        Q: Any,
-        X: Any,
-        ids: npt.ArrayLike,
-        *,
-        dtype: npt.DTypeLike = np.float32,
+        self, Q: Any, X: Any, ids: npt.ArrayLike, *, dtype: npt.DTypeLike = np.float32,
         n_jobs: int | None = None,
-    ) -> Array:
+    ) -> Array:  # fmt: skip
         """Return k(Q[i], X[ids[i, j]]): the gather of re-ranking.
 
         Parameters
@@ -177,15 +171,15 @@ class Similarity(Params):
         array([[ 10., -inf]], dtype=float32)
         """
         P, R = self.prepare(Q), self.prepare(X)
-        self._require_alike(P, R)
-        rows = _check_ids(ids, len(P), len(R), self.label)
+        self.require_alike(P, R)
+        rows = _check_ids(ids, len(P), len(R))
         out = np.empty(rows.shape, _float(dtype))
 
         def fill(span: slice) -> None:
             out[span] = self.gather(P[span], R, rows[span], out.dtype, span.start)
 
         tasks = [(span,) for span in parallel.spans(len(P), GATHER_ROWS)]
-        parallel.run(fill, tasks, n_jobs=n_jobs if self._threads else 1, label=self.label)
+        parallel.run(fill, tasks, self.label, n_jobs=self.n_jobs)
         return out
 
     @abstractmethod
@@ -213,8 +207,8 @@ class Similarity(Params):
     # ---- what a kernel defines
 
     @abstractmethod
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        """Return the parts of `Prepared` for checked items."""
+    def _prepare(self, X: Any) -> dict[str, Any]:
+        """Return the parts of `Prepared` for checked items, by name; the items first."""
 
     @abstractmethod
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
@@ -252,30 +246,30 @@ class Similarity(Params):
         values[ids < 0] = -np.inf
         return values
 
-    def _prepared(self, checked: Any) -> Prepared:
+    def prepared(self, checked: Any) -> Prepared:
+        """Do as `prepare`, with items that were checked."""
         return Prepared(self, self._prepare(checked), items.form(checked))
 
     def _require_own(self, P: Prepared) -> Prepared:
         if P.kernel is not self and P.kernel != self:
             raise InputError(
-                f"{self.label}: these items were prepared for {P.kernel!r}, not for {self!r}. "
-                "Prepare the raw items with the kernel that compares them."
+                f"these items were prepared for {P.kernel!r}, not for {self!r}. Prepare the raw "
+                "items with the kernel that compares them."
             )
         return P
 
-    def _require_alike(self, P: Prepared, R: Prepared, names: tuple[str, str] = ("X", "Y")) -> None:
+    def require_alike(self, P: Prepared, R: Prepared, names: tuple[str, str] = ("X", "Y")) -> None:
+        """Raise InputError where two collections of items cannot be compared."""
         if self.input == "any" or P.form is None or R.form is None or P.form == R.form:
             return
         (a, n), (b, m) = P.form, R.form
         x, y = names
         if a != b:
             raise InputError(
-                f"{self.label}: {x}: {a}, but {y}: {b}. Make both the same, by .toarray() or "
+                f"{x}: {a}, but {y}: {b}. Make both the same, by .toarray() or "
                 "scipy.sparse.csr_array."
             )
-        raise InputError(
-            f"{self.label}: {x}: {n} features, but {y}: {m}. Pass items from the same source."
-        )
+        raise InputError(f"{x}: {n} features, but {y}: {m}. Pass items from the same source.")
 
     def _require_finite(self, values: Array, name_pair: Any) -> None:
         if all_finite(values):
@@ -286,6 +280,12 @@ class Similarity(Params):
             f"{self.label}: k(X[{x}], Y[{y}]) is {values[i, j]}. Kernels return finite "
             f"{values.dtype} numbers: scale the items down, or guard the kernel's formula."
         )
+
+
+def scaled_rows(rows: Any, scales: Array) -> Any:
+    """Return float32 rows, dense or sparse, each times its scale."""
+    factors = scales.astype(np.float32)[:, None]
+    return rows.multiply(factors).tocsr() if items.is_sparse(rows) else rows * factors
 
 
 def _float(dtype: npt.DTypeLike) -> DType:
@@ -306,18 +306,18 @@ def _mirror(out: Array, step: int) -> None:
         corner[lower] = corner.T[lower]
 
 
-def _check_ids(ids: npt.ArrayLike, n_queries: int, n_items: int, where: str) -> Array:
+def _check_ids(ids: npt.ArrayLike, n_queries: int, n_items: int) -> Array:
     rows = np.asarray(ids)
     if rows.ndim != 2 or len(rows) != n_queries or rows.dtype.kind not in "iu":
         raise InputError(
-            f"{where}.score: ids have shape {rows.shape} and type {rows.dtype}. "
+            f"ids have shape {rows.shape} and type {rows.dtype}. "
             f"Pass integers, one row per query: ({n_queries}, n)."
         )
     rows = np.ascontiguousarray(rows, dtype=np.int64)
     if rows.size and (rows.min() < -1 or rows.max() >= n_items):
         worst = rows.max() if rows.max() >= n_items else rows.min()
         raise InputError(
-            f"{where}.score: ids contain {worst}, but there are {n_items} items. "
+            f"ids contain {worst}, but there are {n_items} items. "
             f"Ids are rows 0 to {n_items - 1}, or -1 for no item."
         )
     return rows

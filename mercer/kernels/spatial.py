@@ -11,6 +11,7 @@ from mercer.errors import InputError
 from mercer.items.ragged import Ragged
 from mercer.kernels.pyramids import Pyramid, histograms, level_weights
 from mercer.kernels.words import check_words, learned_words, positions_of, words_of
+from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
 __all__ = ["SpatialPyramid"]
@@ -64,19 +65,19 @@ class SpatialPyramid(Pyramid):
     def _validate(self) -> None:
         super()._validate()
         check_words("SpatialPyramid", self.words)
-        check_count("SpatialPyramid", "n_levels", self.n_levels)
+        check_count("n_levels", self.n_levels)
         frame = self.frame
         if frame.ndim != 2 or len(frame) != 2 or not frame.size or not np.isfinite(frame).all():
             raise InputError(
-                f"SpatialPyramid: frame has shape {frame.shape}. Pass the least and the largest "
+                f"frame has shape {frame.shape}. Pass the least and the largest "
                 "position: (2, n_coordinates)."
             )
         if (frame[1] < frame[0]).any():
-            raise InputError("SpatialPyramid: frame ends before it begins. Pass [least, largest].")
+            raise InputError("frame ends before it begins. Pass [least, largest].")
         level_weights("SpatialPyramid", self.weights, self.n_levels)
         if self.coefficient_shift + self.n_levels.bit_length() > MOST_BITS:
             raise InputError(
-                f"SpatialPyramid: {len(self.words)} words in {2 ** (self.n_levels - 1)} parts "
+                f"{len(self.words)} words in {2 ** (self.n_levels - 1)} parts "
                 f"along {frame.shape[1]} coordinates are too many bins. Use fewer levels."
             )
 
@@ -92,7 +93,7 @@ class SpatialPyramid(Pyramid):
         return len(self.words).bit_length() + (self.n_levels - 1) * int(self.frame.shape[1])
 
     def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
-        words = words_of(X, self.words, "SpatialPyramid")
+        words = words_of(X, self.words)
         places = self._places(X)
         points = np.empty((len(words), self.n_levels), np.int64)
         for level in range(self.n_levels):
@@ -104,13 +105,14 @@ class SpatialPyramid(Pyramid):
 
     def _places(self, X: Ragged) -> npt.NDArray[np.int64]:
         """Return the part of the frame on the finest level that each vector stands in."""
-        positions = positions_of(X, "SpatialPyramid", self.frame.shape[1])
+        positions = positions_of(X, self.frame.shape[1])
         n_parts = 2 ** (self.n_levels - 1)
         side = np.where(self.frame[1] > self.frame[0], self.frame[1] - self.frame[0], 1.0)
         parts = np.floor((positions - self.frame[0]) / side * n_parts)
         return np.asarray(parts.clip(0, n_parts - 1), np.int64)
 
     @classmethod
+    @border
     def for_data(cls, X: Any, seed: int = 0, *, n_words: int = 200, n_levels: int = 3) -> Self:
         """Return this kernel with words and frame learned from the data.
 
@@ -137,8 +139,8 @@ class SpatialPyramid(Pyramid):
         >>> kernels.SpatialPyramid.for_data(sets, n_words=50)
         SpatialPyramid(<50 words of 16 features>, n_levels=3)
         """
-        sets, words = learned_words(X, n_words, seed, "SpatialPyramid.for_data")
-        positions = positions_of(sets, "SpatialPyramid.for_data")
+        sets, words = learned_words(X, n_words, seed)
+        positions = positions_of(sets)
         return cls(words, [positions.min(axis=0), positions.max(axis=0)], n_levels)
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from mercer import items
 from mercer.kernels import _loops
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.sampling import mean_between, sampled
 from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number
@@ -18,7 +19,6 @@ from mercer.runtime.params import check_number
 __all__ = ["DotProduct", "ExpDistance", "FeatureSum", "as_type"]
 
 FEW_ROWS = 4  # with fewer rows than this, packing for BLAS costs more than it gives
-SAMPLE = 1000  # items from which `for_data` estimates a mean distance
 
 
 class FeatureSum(Kernel):
@@ -41,16 +41,16 @@ class FeatureSum(Kernel):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error of a sum of as many terms as there are features, in any order."""
-        return (max(_n_terms(P.parts[0]) for P in prepared) + self._roundings) * unit(dtype)
+        return (max(_n_terms(P.rows) for P in prepared) + self._roundings) * unit(dtype)
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
-        measure = self._measure(X)
-        return (X,) if measure is None else (X, measure)
+    def _prepare(self, X: Any) -> dict[str, Any]:
+        measures = self._measure(X)
+        return {"rows": X} if measures is None else {"rows": X, "measures": measures}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        self._fill_sums(P.parts[0], R.parts[0], out)
+        self._fill_sums(P.rows, R.rows, out)
         a, b = _measures(P, out.dtype), _measures(R, out.dtype)
-        self._finish(out, P.parts[0].shape[1], None if a is None else a[:, None], b)
+        self._finish(out, P.rows.shape[1], None if a is None else a[:, None], b)
 
     def _fill_sums(self, X: Any, Y: Any, out: Array) -> None:
         if items.is_sparse(X):
@@ -59,7 +59,7 @@ class FeatureSum(Kernel):
             _loops.LOOPS.tile(self._term, as_type(X, out.dtype), as_type(Y, out.dtype), out)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        Q, X = P.parts[0], R.parts[0]
+        Q, X = P.rows, R.rows
         sums = np.empty(ids.shape, dtype)
         if items.is_sparse(X):
             _loops.SPARSE_LOOPS.gather(self._term, _triple(Q), _triple(X), ids, sums)
@@ -77,11 +77,16 @@ class DotProduct(FeatureSum):
     """A function of ⟨f(x), f(y)⟩ with a cheap f: many pairs at once go through BLAS."""
 
     _term: ClassVar[Any] = _loops.DotTerm()
-    _tile_shape = (512, 4096)
+    tile_shape = (512, 4096)
+    explicit = True
 
     def _map(self, P: Prepared, dtype: DType) -> Array:
-        """Return f of every dense row."""
-        return as_type(P.parts[0], dtype)
+        """Return f of every row."""
+        return as_type(P.rows, dtype)
+
+    def features(self, P: Prepared) -> Any:
+        """Return f of every row."""
+        return self._map(P, np.dtype(np.float32))
 
     def _fill_sums(self, X: Any, Y: Any, out: Array) -> None:
         plain = isinstance(self._term, _loops.DotTerm) and items.is_sparse(X)
@@ -92,10 +97,10 @@ class DotProduct(FeatureSum):
         return None
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        if items.is_sparse(P.parts[0]) or min(len(P), len(R)) < FEW_ROWS:
+        if items.is_sparse(P.rows) or min(len(P), len(R)) < FEW_ROWS:
             return super()._tile(P, R, out)
         np.matmul(self._map(P, out.dtype), self._map(R, out.dtype).T, out=out)
-        return self._finish(out, P.parts[0].shape[1], None, None)
+        return self._finish(out, P.rows.shape[1], None, None)
 
 
 class ExpDistance(FeatureSum):
@@ -107,13 +112,14 @@ class ExpDistance(FeatureSum):
 
     def _validate(self) -> None:
         if self.gamma is not None:
-            check_number(self.label, "gamma", self.gamma, above=0)
+            check_number("gamma", self.gamma, above=0)
 
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
-        sums *= sums.dtype.type(-self._gamma(n_features))
+        sums *= sums.dtype.type(-self.rate(n_features))
         np.exp(sums, out=sums)
 
-    def _gamma(self, n_features: int) -> float:
+    def rate(self, n_features: int) -> float:
+        """Return gamma, or what stands for it by default."""
         return 1 / n_features if self.gamma is None else float(self.gamma)
 
     @classmethod
@@ -134,14 +140,10 @@ class ExpDistance(FeatureSum):
         RBF(gamma=0.5)
         """
         probe = cls(gamma=1.0)  # type: ignore[call-arg]
-        P = probe.prepare(X)
-        rows = np.random.default_rng(seed).permutation(len(P))[:SAMPLE]
-        sample = P.take(np.sort(rows)).parts[0]
-        sums = np.empty((len(rows), len(rows)))
+        sample = sampled(probe.prepare(X), seed).rows
+        sums = np.empty(2 * (items.length(sample),))
         probe._fill_sums(sample, sample, sums)
-        pairs = len(rows) * (len(rows) - 1)
-        mean = float(sums.sum()) / pairs if pairs else 0.0
-        return cls(gamma=1 / mean if mean > 0 else 1.0)  # type: ignore[call-arg]
+        return cls(gamma=1 / mean_between(sums))  # type: ignore[call-arg]
 
 
 def as_type(X: Array, dtype: DType) -> Array:
@@ -150,7 +152,8 @@ def as_type(X: Array, dtype: DType) -> Array:
 
 
 def _measures(P: Prepared, dtype: DType) -> Array | None:
-    return P.parts[1].astype(dtype) if len(P.parts) > 1 else None
+    measures = P.parts.get("measures")
+    return None if measures is None else measures.astype(dtype)
 
 
 def _triple(X: Any) -> tuple[Any, Any, Any]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mercer import items
 from mercer.kernels import _loops
 from mercer.kernels.prepared import Prepared
-from mercer.kernels.similarity import unit
+from mercer.kernels.similarity import scaled_rows, unit
 from mercer.kernels.sums import FEW_ROWS, DotProduct, ExpDistance, as_type
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_count, check_number
@@ -28,6 +28,8 @@ class Linear(DotProduct):
     array([[11.]], dtype=float32)
     """
 
+    additive = True
+
 
 class Cosine(DotProduct):
     """k(x, y) = ⟨x, y⟩ / (‖x‖ ‖y‖); 0 where a vector is 0.
@@ -39,7 +41,7 @@ class Cosine(DotProduct):
     array([[1., 0.]], dtype=float32)
     """
 
-    def _prepare(self, X: Any) -> tuple[Any, ...]:
+    def _prepare(self, X: Any) -> dict[str, Any]:
         norms = np.sqrt(_squared_norms(X))
         extreme = np.flatnonzero((norms > 0) & ((norms < 1e-15) | (norms > 1e15)))
         if len(extreme):  # their products would leave the range of float32
@@ -47,10 +49,14 @@ class Cosine(DotProduct):
             X = _divided(X, extreme, powers)
             norms[extreme] /= powers
         with np.errstate(divide="ignore"):
-            return X, np.where(norms > 0, 1 / norms, 0.0)
+            return {"rows": X, "measures": np.where(norms > 0, 1 / norms, 0.0)}
 
     def _map(self, P: Prepared, dtype: DType) -> Array:
-        return np.asarray(super()._map(P, dtype) * P.parts[1].astype(dtype)[:, None])
+        return np.asarray(super()._map(P, dtype) * P.measures.astype(dtype)[:, None])
+
+    def features(self, P: Prepared) -> Any:
+        """Return the vectors, of length 1."""
+        return scaled_rows(as_type(P.rows, np.dtype(np.float32)), P.measures)
 
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
         if a is not None:  # not mapped to unit length before
@@ -58,7 +64,7 @@ class Cosine(DotProduct):
             sums *= b
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
-        return np.asarray(P.parts[1] > 0, dtype)
+        return np.asarray(P.measures > 0, dtype)
 
 
 class Polynomial(DotProduct):
@@ -82,6 +88,8 @@ class Polynomial(DotProduct):
     array([[144.]], dtype=float32)
     """
 
+    explicit = False
+
     def __init__(self, degree: int = 3, gamma: float | None = None, coef0: float = 1.0) -> None:
         self.degree = degree
         self.gamma = gamma
@@ -89,10 +97,10 @@ class Polynomial(DotProduct):
         self._validate()
 
     def _validate(self) -> None:
-        check_count("Polynomial", "degree", self.degree)
-        check_number("Polynomial", "coef0", self.coef0, at_least=0)
+        check_count("degree", self.degree)
+        check_number("coef0", self.coef0, at_least=0)
         if self.gamma is not None:
-            check_number("Polynomial", "gamma", self.gamma, above=0)
+            check_number("gamma", self.gamma, above=0)
 
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
         sums *= sums.dtype.type(1 / n_features if self.gamma is None else self.gamma)
@@ -124,7 +132,9 @@ class RBF(ExpDistance):
     """
 
     _term = _loops.SquaredTerm()
-    _tile_shape = (512, 4096)
+    tile_shape = (512, 4096)
+    power = 2
+    ranks_as = Linear().radial()
 
     def __init__(self, gamma: float | None = None) -> None:
         self.gamma = gamma
@@ -134,21 +144,21 @@ class RBF(ExpDistance):
         return _squared_norms(X)
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        if items.is_sparse(P.parts[0]) or min(len(P), len(R)) < FEW_ROWS:
+        if items.is_sparse(P.rows) or min(len(P), len(R)) < FEW_ROWS:
             return super()._tile(P, R, out)
         # |x|² + |y|² - 2⟨x, y⟩ cancels; in double precision what is lost stays below float32
         double = np.dtype(np.float64)
-        sums = np.matmul(-2 * as_type(P.parts[0], double), as_type(R.parts[0], double).T)
-        sums += P.parts[1][:, None]
-        sums += R.parts[1]
+        sums = np.matmul(-2 * as_type(P.rows, double), as_type(R.rows, double).T)
+        sums += P.measures[:, None]
+        sums += R.measures
         np.maximum(sums, 0, out=out, casting="same_kind")
-        return self._finish(out, P.parts[0].shape[1], None, None)
+        return self._finish(out, P.rows.shape[1], None, None)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: that of direct differences, and what the matrix product cancels."""
-        n_features = int(prepared[0].parts[0].shape[1])
-        largest = max(float(P.parts[1].max()) for P in prepared)
-        lost = 4 * (n_features + 4) * unit(np.float64) * largest * self._gamma(n_features)
+        n_features = int(prepared[0].rows.shape[1])
+        largest = max(float(P.measures.max()) for P in prepared)
+        lost = 4 * (n_features + 4) * unit(np.float64) * largest * self.rate(n_features)
         return super().tolerance(*prepared, dtype=dtype) + lost
 
 
@@ -169,6 +179,7 @@ class Laplacian(ExpDistance):
     """
 
     _term = _loops.AbsoluteTerm()
+    power = 1
 
     def __init__(self, gamma: float | None = None) -> None:
         self.gamma = gamma

@@ -12,8 +12,10 @@ from mercer.errors import InputError
 from mercer.items.ragged import Ragged
 from mercer.kernels import _cluster_loops
 from mercer.kernels.clusters import Tree, grow
-from mercer.kernels.pyramids import SAMPLE, Pyramid, histograms, shares
+from mercer.kernels.pyramids import Pyramid, histograms, shares
+from mercer.kernels.sampling import sampled
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
 __all__ = ["VocabularyPyramid"]
@@ -74,13 +76,12 @@ class VocabularyPyramid(Pyramid):
         n = len(self.centers)
         if self.centers.ndim != 2 or n == 0 or not np.isfinite(self.centers).all():
             raise InputError(
-                f"VocabularyPyramid: centers have shape {self.centers.shape}. Pass finite numbers, "
-                "one row a cluster."
+                f"centers have shape {self.centers.shape}. Pass finite numbers, one row a cluster."
             )
         _check_parents(self.parents, n)
         if self.weights.shape != (n,) or not (self.coefficients >= 0).all():
             raise InputError(
-                "VocabularyPyramid: weights must be one number of at least 0 for each of the "
+                "weights must be one number of at least 0 for each of the "
                 f"{n} clusters, and none below that of the cluster it lies in."
             )
 
@@ -108,7 +109,7 @@ class VocabularyPyramid(Pyramid):
         n_features = self.centers.shape[1]
         if len(vectors) and vectors.shape[1] != n_features:
             raise InputError(
-                f"VocabularyPyramid: vectors have {vectors.shape[1]} features but the clusters "
+                f"vectors have {vectors.shape[1]} features but the clusters "
                 f"{n_features}. Pass sets from the source that the clusters were learned from."
             )
         nodes = np.empty((len(vectors), int(self.levels.max()) + 1), np.int64)
@@ -117,6 +118,7 @@ class VocabularyPyramid(Pyramid):
         return histograms(nodes, X.offsets)
 
     @classmethod
+    @border
     def for_data(
         cls, X: Any, seed: int = 0, *, branching: int = 10, n_levels: int = 5,
         weights: str = "mass", normalize: str | None = None,
@@ -153,21 +155,17 @@ class VocabularyPyramid(Pyramid):
         >>> kernels.VocabularyPyramid.for_data(sets, n_levels=2)
         VocabularyPyramid(<110 clusters of 16 features>)
         """
-        where = "VocabularyPyramid.for_data"
-        sets = items.check(X, "sets", where=where)
-        check_count(where, "branching", branching, at_least=2)
-        check_count(where, "n_levels", n_levels)
+        sets = items.check(X, "sets")
+        check_count("branching", branching, at_least=2)
+        check_count("n_levels", n_levels)
         if weights not in RULES:
-            raise InputError(f"{where}: weights is {weights!r}. Pass one of: {', '.join(RULES)}.")
+            raise InputError(f"weights is {weights!r}. Pass one of: {', '.join(RULES)}.")
         if not len(sets.values):
-            raise InputError(f"{where}: all sets are empty. Pass sets of vectors.")
-        rng = np.random.default_rng(seed)
-        rows = np.sort(rng.permutation(len(sets.values))[:VECTORS])
-        tree = grow(sets.values[rows], branching, n_levels, seed)
+            raise InputError("all sets are empty. Pass sets of vectors.")
+        tree = grow(sampled(sets.values, seed, VECTORS), branching, n_levels, seed)
         by_rule = _masses(tree, branching) if weights == "mass" else _tightness(tree)
         kernel = cls(tree.centers, tree.parents, _nested(by_rule, tree.parents), normalize)
-        few = sets.take(np.sort(rng.permutation(len(sets))[:SAMPLE]))
-        return kernel._cut_at(_useful_levels(kernel, few))
+        return kernel._cut_at(_useful_levels(kernel, sampled(sets, seed)))
 
     def _cut_at(self, n_levels: int) -> Self:
         """Return this kernel with the first levels only."""
@@ -183,15 +181,10 @@ class VocabularyPyramid(Pyramid):
 def _check_parents(parents: Array, n: int) -> None:
     whole = parents.shape == (n,) and parents.dtype.kind in "iu"
     if not whole or parents[0] != -1 or (np.diff(parents) < 0).any():
-        raise InputError(
-            f"VocabularyPyramid: parents must be {n} integers that do not decrease, from -1 on."
-        )
+        raise InputError(f"parents must be {n} integers that do not decrease, from -1 on.")
     if (parents >= np.arange(n)).any():
         node = int(np.argmax(parents >= np.arange(n)))
-        raise InputError(
-            f"VocabularyPyramid: cluster {node} lies in {parents[node]}, which does not stand "
-            "before it."
-        )
+        raise InputError(f"cluster {node} lies in {parents[node]}, which does not stand before it.")
 
 
 def _masses(tree: Tree, branching: int) -> npt.NDArray[np.float64]:

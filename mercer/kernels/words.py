@@ -11,6 +11,7 @@ from mercer import items
 from mercer.errors import InputError
 from mercer.items.ragged import Ragged
 from mercer.kernels.clusters import k_means, nearest
+from mercer.kernels.sampling import sampled
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.params import check_count
 
@@ -19,17 +20,14 @@ __all__ = ["check_words", "learned_words", "positions_of", "words_of"]
 VECTORS_A_WORD = 256  # that words are learned from, at most
 
 
-def learned_words(X: Any, n_words: int, seed: int, where: str) -> tuple[Ragged, Array]:
+def learned_words(X: Any, n_words: int, seed: int) -> tuple[Ragged, Array]:
     """Return checked sets with positions, and words learned from their vectors by k-means."""
-    sets = items.check(X, "sets", where=where)
-    check_count(where, "n_words", n_words)
-    positions_of(sets, where)
+    sets = items.check(X, "sets")
+    check_count("n_words", n_words)
+    positions_of(sets)
     if not len(sets.values):
-        raise InputError(f"{where}: all sets are empty. Pass sets of vectors.")
-    chosen = np.random.default_rng(seed).permutation(len(sets.values))
-    return sets, k_means(
-        sets.values[np.sort(chosen[: VECTORS_A_WORD * n_words])], n_words, seed
-    )  # fmt: skip
+        raise InputError("all sets are empty. Pass sets of vectors.")
+    return sets, k_means(sampled(sets.values, seed, VECTORS_A_WORD * n_words), n_words, seed)
 
 
 def check_words(label: str, words: npt.NDArray[np.float32]) -> None:
@@ -41,28 +39,27 @@ def check_words(label: str, words: npt.NDArray[np.float32]) -> None:
         )
 
 
-def words_of(X: Ragged, words: npt.NDArray[np.float32], label: str) -> Ids:
+def words_of(X: Ragged, words: npt.NDArray[np.float32]) -> Ids:
     """Return the nearest word of every vector."""
     if len(X.values) and X.values.shape[1] != words.shape[1]:
         raise InputError(
-            f"{label}: vectors have {X.values.shape[1]} features but the words {words.shape[1]}. "
+            f"vectors have {X.values.shape[1]} features but the words {words.shape[1]}. "
             "Pass sets from the source that the words were learned from."
         )
     return nearest(X.values, words) if len(X.values) else np.empty(0, np.int64)
 
 
-def positions_of(X: Ragged, label: str, n_coordinates: int | None = None) -> Array:
+def positions_of(X: Ragged, n_coordinates: int | None = None) -> Array:
     """Return where the vectors of checked sets stand, or say what is wrong with that."""
     if X.positions is None:
         raise InputError(
-            f"{label}: the sets have no positions. Pass mercer.Ragged(values, offsets, positions)."
+            "the sets have no positions. Pass mercer.Ragged(values, offsets, positions)."
         )
     found = np.asarray(X.positions, np.float64)
     width = found.shape[1] if found.ndim == 2 else 0
     if width == 0 or n_coordinates not in (None, width):
         wanted = "n_coordinates" if n_coordinates is None else n_coordinates
         raise InputError(
-            f"{label}: positions have shape {found.shape}. Pass one row a vector: "
-            f"(n_vectors, {wanted})."
+            f"positions have shape {found.shape}. Pass one row a vector: (n_vectors, {wanted})."
         )
     return found

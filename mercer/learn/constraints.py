@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mercer.errors import InputError
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.border import border
 from mercer.runtime.params import check_count, check_number
 
 __all__ = ["Constraints", "from_labels", "from_nearness", "from_pairs", "from_triples"]
@@ -83,6 +84,7 @@ class Constraints:
         return int(max(self.pairs.max(initial=-1), self.triples.max(initial=-1)))
 
 
+@border
 def from_labels(y: npt.ArrayLike, n_constraints: int | None = None, seed: int = 0) -> Constraints:
     """Return random pairs of items: similar where labels agree, dissimilar where they do not.
 
@@ -104,18 +106,18 @@ def from_labels(y: npt.ArrayLike, n_constraints: int | None = None, seed: int = 
     """
     labels = np.asarray(y)
     if labels.ndim != 1:
-        raise InputError(f"from_labels: y has shape {labels.shape}. Pass one label per item.")
+        raise InputError(f"y has shape {labels.shape}. Pass one label per item.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise InputError("from_labels: y contains NaN or infinity. Leave out unlabelled items.")
+        raise InputError("y contains NaN or infinity. Leave out unlabelled items.")
     classes, members = np.unique(labels, return_inverse=True)
     if n_constraints is None:
         n_constraints = max(1000, 2 * PER_PAIR_OF_CLASSES * len(classes) * (len(classes) - 1))
-    check_count("from_labels", "n_constraints", n_constraints)
+    check_count("n_constraints", n_constraints)
     rng = np.random.default_rng(seed)
     near = _near_pairs(members, (n_constraints + 1) // 2, rng)
     far = _far_pairs(members, n_constraints // 2, rng)
     if not len(near) and not len(far):
-        raise InputError("from_labels: no pair can be made of these labels. Pass at least 2 items.")
+        raise InputError("no pair can be made of these labels. Pass at least 2 items.")
     return from_pairs(near, far)
 
 
@@ -153,6 +155,7 @@ def _different(pairs: Ids) -> Ids:
     return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
+@border
 def from_pairs(
     similar: npt.ArrayLike | Sequence[Any] = (), dissimilar: npt.ArrayLike | Sequence[Any] = ()
 ) -> Constraints:
@@ -174,6 +177,7 @@ def from_pairs(
     return Constraints(np.concatenate([near, far]), marks, np.empty((0, 3), np.int64), np.empty(0))
 
 
+@border
 def from_triples(triples: npt.ArrayLike, margin: float = 0.0) -> Constraints:
     """Return triples (i, j, k): item i is to be nearer to j than to k.
 
@@ -190,12 +194,13 @@ def from_triples(triples: npt.ArrayLike, margin: float = 0.0) -> Constraints:
     >>> learn.from_triples([(0, 1, 2)], margin=0.5)
     Constraints(0 similar and 0 dissimilar pairs, 1 triples)
     """
-    check_number("from_triples", "margin", margin, at_least=0)
+    check_number("margin", margin, at_least=0)
     rows = _rows(triples, 3, "triples")
     pairs = np.empty((0, 2), np.int64)
     return Constraints(pairs, np.empty(0, bool), rows, np.full(len(rows), float(margin)))
 
 
+@border
 def from_nearness(
     parameters: npt.ArrayLike, n_near: int = 10, n_far: int = 10, threshold: float | None = None,
     seed: int = 0,
@@ -226,14 +231,14 @@ def from_nearness(
     P = np.asarray(parameters, np.float64)
     if P.ndim != 2 or len(P) < 2 or not np.isfinite(P).all():
         raise InputError(
-            f"from_nearness: parameters have shape {P.shape}. Pass finite numbers, one row for "
+            f"parameters have shape {P.shape}. Pass finite numbers, one row for "
             "each of at least 2 items."
         )
-    check_count("from_nearness", "n_near", n_near, at_least=0)
-    check_count("from_nearness", "n_far", n_far, at_least=0)
+    check_count("n_near", n_near, at_least=0)
+    check_count("n_far", n_far, at_least=0)
     rng = np.random.default_rng(seed)
     far = _median_distance(P, rng) if threshold is None else threshold
-    check_number("from_nearness", "threshold", far, at_least=0)
+    check_number("threshold", far, at_least=0)
     return from_pairs(_nearest(P, min(n_near, len(P) - 1)), _distant(P, n_far, far, rng))
 
 
@@ -271,17 +276,16 @@ def _rows(given: Any, width: int, what: str) -> Ids:
         return np.empty((0, width), np.int64)
     if rows.ndim != 2 or rows.shape[1] != width or rows.dtype.kind not in "iu":
         raise InputError(
-            f"constraints: {what} have shape {rows.shape} and type {rows.dtype}. Pass {width} row "
+            f"{what} have shape {rows.shape} and type {rows.dtype}. Pass {width} row "
             f"numbers each: integers of shape (n, {width})."
         )
     if rows.min() < 0:
-        raise InputError(f"constraints: {what} name row {rows.min()}. Rows are counted from 0.")
+        raise InputError(f"{what} name row {rows.min()}. Rows are counted from 0.")
     for left, right in ((0, 1), (0, 2), (1, 2))[: 1 if width == 2 else 3]:
         same = rows[:, left] == rows[:, right]
         if same.any():
             place = int(np.argmax(same))
             raise InputError(
-                f"constraints: {what} number {place} names item {rows[place, left]} twice. Pass "
-                "different items."
+                f"{what} number {place} names item {rows[place, left]} twice. Pass different items."
             )
     return rows.astype(np.int64)

@@ -11,9 +11,11 @@ import numpy.typing as npt
 from mercer import items, kernels
 from mercer.errors import InputError, LearningWarning, NotFittedError
 from mercer.kernels import Kernel, Learned, Mahalanobis
+from mercer.kernels.sampling import sampled
 from mercer.learn.constraints import Constraints, from_labels
 from mercer.learn.projections import Outcome, Problem
 from mercer.learn.spaces import BasisSpace, Space, VectorSpace
+from mercer.runtime.border import border
 from mercer.runtime.params import Params, check_count, check_number
 
 __all__ = ["ITML"]
@@ -114,20 +116,21 @@ class ITML(Params):
     def _validate(self) -> None:
         if self.kernel is not None:
             kernels.get(self.kernel)
-        check_number("ITML", "slack", self.slack, above=0)
-        check_number("ITML", "tol", self.tol, at_least=0)
+        check_number("slack", self.slack, above=0)
+        check_number("tol", self.tol, at_least=0)
         for name in ("upper", "lower"):
             if getattr(self, name) is not None:
-                check_number("ITML", name, getattr(self, name), above=0)
+                check_number(name, getattr(self, name), above=0)
         if self.upper is not None and self.lower is not None:
-            _require_order(self.upper, self.lower, "ITML")
+            _require_order(self.upper, self.lower)
         for name, least in {"max_iter": 1, "n_basis": 1, "seed": 0}.items():
-            check_count("ITML", name, getattr(self, name), at_least=least)
+            check_count(name, getattr(self, name), at_least=least)
         if self.n_constraints is not None:
-            check_count("ITML", "n_constraints", self.n_constraints)
+            check_count("n_constraints", self.n_constraints)
 
     # ---- learning
 
+    @border
     def fit(self, X: Any, y: Any, *, show_progress: bool | None = None) -> Self:
         """Learn from labels or constraints, forgetting what was learned before; return self.
 
@@ -141,14 +144,15 @@ class ITML(Params):
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
         """
-        X = items.rows_of(X, "ITML.fit")
-        constraints = self._constraints(X, y, "ITML.fit")
+        X = items.rows_of(X)
+        constraints = self._constraints(X, y)
         space = self._new_space(X)
         self.upper_, self.lower_ = self._new_bounds(space, X)
         self._keep(space)
-        self._learn(space, X, constraints, "ITML.fit", show_progress)
+        self._learn(space, X, constraints)
         return self
 
+    @border
     def partial_fit(self, X: Any, y: Any, *, show_progress: bool | None = None) -> Self:
         """Learn from further constraints, starting from what was learned before; return self.
 
@@ -166,53 +170,53 @@ class ITML(Params):
             As in `fit`.
         """
         if not hasattr(self, "factor_"):
-            return self.fit(X, y, show_progress=show_progress)
-        X = items.rows_of(X, "ITML.partial_fit")
-        constraints = self._constraints(X, y, "ITML.partial_fit")
-        self._learn(self._space, X, constraints, "ITML.partial_fit", show_progress)
+            return self.fit(X, y)
+        X = items.rows_of(X)
+        constraints = self._constraints(X, y)
+        self._learn(self._space, X, constraints)
         return self
 
-    def _constraints(self, X: Any, y: Any, where: str) -> Constraints:
+    def _constraints(self, X: Any, y: Any) -> Constraints:
         n = items.length(X)
         if not isinstance(y, Constraints):
             if np.shape(y)[:1] != (n,):
                 raise InputError(
-                    f"{where}: y has shape {np.shape(y)} for {n} items. Pass one label per item, "
+                    f"y has shape {np.shape(y)} for {n} items. Pass one label per item, "
                     "or constraints such as mercer.learn.from_pairs(similar, dissimilar)."
                 )
             return from_labels(y, self.n_constraints, self.seed)
         if not len(y):
-            raise InputError(f"{where}: there are no constraints. Pass at least one.")
+            raise InputError("there are no constraints. Pass at least one.")
         if y.largest >= n:
             raise InputError(
-                f"{where}: constraints name row {y.largest}, but there are {n} items. Rows are "
+                f"constraints name row {y.largest}, but there are {n} items. Rows are "
                 f"counted from 0 to {n - 1}."
             )
         return y
 
     def _new_space(self, X: Any) -> Space:
         if self.kernel is None:
-            return VectorSpace.of(X, "ITML.fit")
-        chosen = _drawn(X, self.n_basis, np.random.default_rng([self.seed, 1]))
-        return BasisSpace.of(kernels.get(self.kernel), chosen, "ITML.fit")
+            return VectorSpace.of(X)
+        chosen = sampled(X, [self.seed, 1], self.n_basis)
+        return BasisSpace.of(kernels.get(self.kernel), chosen)
 
     def _new_bounds(self, space: Space, X: Any) -> tuple[float, float]:
         """Return the bounds given, or percentiles of distances: 0 would forbid every metric."""
         if self.upper is not None and self.lower is not None:
             return float(self.upper), float(self.lower)
-        sample = _drawn(X, SAMPLE, np.random.default_rng([self.seed, 2]))
+        sample = sampled(X, [self.seed, 2], SAMPLE)
         pairs = np.column_stack(np.triu_indices(items.length(sample), 1))
-        distances = space.distances(space.prepare(sample, "ITML.fit"), pairs)  # type: ignore[arg-type]
+        distances = space.distances(space.prepare(sample), pairs)  # type: ignore[arg-type]
         distances = distances[distances > 0]
         if not len(distances):
             raise InputError(
-                "ITML.fit: the items of a sample are all the same, so they tell nothing of "
+                "the items of a sample are all the same, so they tell nothing of "
                 "distances. Pass upper and lower, or items that differ."
             )
         low, high = np.percentile(distances, PERCENTILES)
         upper = low if self.upper is None else self.upper
         lower = high if self.lower is None else self.lower
-        _require_order(upper, lower, "ITML.fit")
+        _require_order(upper, lower)
         return float(upper), float(lower)
 
     def _keep(self, space: Space) -> None:
@@ -226,12 +230,10 @@ class ITML(Params):
             self.basis_, self.weights_ = space.basis, space.weights
             self.factor_ = np.eye(space.weights.shape[1])
 
-    def _learn(
-        self, space: Space, X: Any, constraints: Constraints, where: str, show: bool | None
-    ) -> None:
+    def _learn(self, space: Space, X: Any, constraints: Constraints) -> None:
         """Solve, of the items that constraints name, what can be changed; keep how it went."""
         rows, named = _renumbered(constraints)
-        P: Any = space.prepare(items.take(X, rows), where)
+        P: Any = space.prepare(items.take(X, rows))
         Z = space.coordinates(P)
         i, j, k = named.triples.T
         short, long = (space.rests(P, Z, np.column_stack([i, end])) for end in (j, k))
@@ -241,25 +243,25 @@ class ITML(Params):
             self.slack,
         )  # fmt: skip
         G, rng = self.factor_.copy(), np.random.default_rng([self.seed, 3])
-        outcome = problem.solve(G, self.max_iter, self.tol, rng, show)
+        outcome = problem.solve(G, self.max_iter, self.tol, rng)
         self.factor_, self.gap_, self.n_iter_ = G, outcome.gap, outcome.n_iter
         self.satisfied_, self.infeasible_ = outcome.satisfied, outcome.infeasible
-        self._warn(outcome, constraints, where)
+        self._warn(outcome, constraints)
 
-    def _warn(self, outcome: Outcome, constraints: Constraints, where: str) -> None:
+    def _warn(self, outcome: Outcome, constraints: Constraints) -> None:
         if len(outcome.infeasible):
             warnings.warn(
-                f"{where}: {len(outcome.infeasible)} of {len(constraints)} constraints cannot be "
+                f"ITML: {len(outcome.infeasible)} of {len(constraints)} constraints cannot be "
                 f"met, whatever is learned (first: "
                 f"{constraints.describe(int(outcome.infeasible[0]))}; all: infeasible_). "
-                f"{_WHY[self.kernel is None]}", LearningWarning, stacklevel=4,
+                f"{_WHY[self.kernel is None]}", LearningWarning, stacklevel=5,
             )  # fmt: skip
         if outcome.gap > self.tol:
             warnings.warn(
-                f"{where}: after {outcome.n_iter} sweeps a constraint is {outcome.gap:.3g} of its "
+                f"ITML: after {outcome.n_iter} sweeps a constraint is {outcome.gap:.3g} of its "
                 f"bound away from where it should be, more than tol={self.tol}. Raise max_iter, "
                 "or lower slack: constraints may contradict each other.",
-                LearningWarning, stacklevel=4,
+                LearningWarning, stacklevel=5,
             )  # fmt: skip
 
     # ---- what was learned
@@ -285,7 +287,7 @@ class ITML(Params):
         space = self._space
         if isinstance(space, VectorSpace):
             raise InputError(
-                "ITML.coefficients_: there are none without a kernel. Use factor_, the matrix G."
+                "coefficients_: there are none without a kernel. Use factor_, the matrix G."
             )
         moved = self.factor_ - np.eye(len(self.factor_))
         return np.asarray(space.weights @ moved @ space.weights.T)
@@ -298,6 +300,7 @@ class ITML(Params):
             return Mahalanobis(self.metric_)
         return Learned(space.kernel, space.basis, space.weights, self.factor_)
 
+    @border
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Return vectors whose Euclidean distances are the learned ones, shape (len(X), d).
 
@@ -309,7 +312,7 @@ class ITML(Params):
             As those given to `fit`.
         """
         space = self._space
-        Z = space.coordinates(space.prepare(X, "ITML.transform"))  # type: ignore[arg-type]
+        Z = space.coordinates(space.prepare(X))  # type: ignore[arg-type]
         return (Z @ self.factor_.T).astype(np.float32)
 
     def fit_transform(self, X: Any, y: Any) -> npt.NDArray[np.float32]:
@@ -317,17 +320,11 @@ class ITML(Params):
         return self.fit(X, y).transform(X)
 
 
-def _drawn(X: Any, n: int, rng: np.random.Generator) -> Any:
-    """Return at most n of the items, a random choice in the order of the rows."""
-    n_items = items.length(X)
-    return items.take(X, np.sort(rng.choice(n_items, min(n, n_items), replace=False)))
-
-
-def _require_order(upper: float, lower: float, where: str) -> None:
+def _require_order(upper: float, lower: float) -> None:
     """Swapped bounds are met by every metric: nothing would be learned, and nobody told."""
     if upper >= lower:
         raise InputError(
-            f"{where}: upper is {float(upper):.6g} and lower is {float(lower):.6g}, the wrong way "
+            f"upper is {float(upper):.6g} and lower is {float(lower):.6g}, the wrong way "
             "round: similar items are to be at most `upper` apart, dissimilar ones at least "
             "`lower`. Pass an upper below lower."
         )

@@ -84,14 +84,12 @@ class Problem:
     margins: Matrix
     slack: float
 
-    def solve(
-        self, G: Matrix, max_iter: int, tol: float, rng: np.random.Generator, show: bool | None
-    ) -> Outcome:
+    def solve(self, G: Matrix, max_iter: int, tol: float, rng: np.random.Generator) -> Outcome:
         """Change the factor G, in place, to that of the nearest metric that obeys."""
         state = _State(G, np.zeros(len(self.bounds)), np.zeros(len(self.margins)), self._prices(G))
         gap, n_iter = self._gap(state), 0
         steps = max_iter * (len(self._learnable) + len(self._sound))
-        with progress.bar("learning", steps, show) as advance:
+        with progress.bar("learning", steps) as advance:
             while gap > tol and n_iter < max_iter:
                 self._sweep(state, rng, advance)
                 gap, n_iter = self._gap(state), n_iter + 1

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
-from mercer.embeddings.subspace import Spectrum, basis, departure
+from mercer.embeddings.subspace import Spectrum, exact_weights
 from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel, Prepared
 from mercer.learn._loops import squared_distances
@@ -20,8 +20,6 @@ from mercer.runtime.arrays import Ids
 __all__ = ["BasisSpace", "Space", "VectorSpace"]
 
 Matrix = npt.NDArray[np.float64]
-THRESHOLDS = [1e-10, 1e-8, 1e-6, 1e-4]  # of eigenvalues: the first that keeps the basis exact
-DEPARTURE = 2.0**-20  # from orthonormal
 BLOCK = 4096  # pairs whose kernel values are asked for in one go
 
 
@@ -32,16 +30,16 @@ class VectorSpace:
     n_features: int
 
     @classmethod
-    def of(cls, X: Any, where: str) -> Self:
+    def of(cls, X: Any) -> Self:
         """Return the space of these vectors."""
-        return cls(int(_dense(X, where).shape[1]))
+        return cls(int(_dense(X).shape[1]))
 
-    def prepare(self, X: Any, where: str) -> Matrix:
+    def prepare(self, X: Any) -> Matrix:
         """Return checked vectors in double precision."""
-        rows = _dense(X, where)
+        rows = _dense(X)
         if rows.shape[1] != self.n_features:
             raise InputError(
-                f"{where}: items have {rows.shape[1]} features but it was fitted on "
+                f"items have {rows.shape[1]} features but it was fitted on "
                 f"{self.n_features}. Pass items from the same source."
             )
         return np.asarray(rows, np.float64)
@@ -80,23 +78,19 @@ class BasisSpace:
     weights: Matrix
 
     @classmethod
-    def of(cls, kernel: Kernel, chosen: Any, where: str) -> Self:
+    def of(cls, kernel: Kernel, chosen: Any) -> Self:
         """Return the span of these items, without directions that rounding made.
 
         Directions of negative eigenvalues, which a kernel that is not positive semi-definite
         has, are left out as well.
         """
-        P = kernel.prepare(chosen, where=where)
+        P = kernel.prepare(chosen)
         K = kernel(P, P[:], dtype=np.float64)
-        spectrum = Spectrum.of(K)
         error = kernel.tolerance(P, dtype=np.float64)
-        for threshold in THRESHOLDS:
-            W = basis(spectrum, threshold)
-            if departure(W, (K + K.T) / 2, error) <= DEPARTURE:
-                break
+        W = exact_weights(Spectrum.of(K), (K + K.T) / 2, error)
         if not W.shape[1]:
             raise KernelError(
-                f"{where}: the basis items span nothing under {kernel!r}: no eigenvalue of their "
+                f"ITML: the basis items span nothing under {kernel!r}: no eigenvalue of their "
                 "kernel matrix is above 0. Pass other items, or another kernel."
             )
         return cls(kernel, chosen, W)
@@ -105,10 +99,10 @@ class BasisSpace:
     def _landmarks(self) -> Prepared:
         return self.kernel.prepare(self.basis)
 
-    def prepare(self, X: Any, where: str) -> Prepared:
+    def prepare(self, X: Any) -> Prepared:
         """Return items as the kernel likes them."""
-        P = self.kernel.prepare(X, where=where)
-        self.kernel._require_alike(P, self._landmarks, ("the items", "the basis"))
+        P = self.kernel.prepare(X)
+        self.kernel.require_alike(P, self._landmarks, ("the items", "the basis"))
         return P
 
     def coordinates(self, P: Prepared) -> Matrix:
@@ -137,11 +131,11 @@ class BasisSpace:
 Space = VectorSpace | BasisSpace
 
 
-def _dense(X: Any, where: str) -> Any:
-    rows = items.check(X, "vectors", where=where)
+def _dense(X: Any) -> Any:
+    rows = items.check(X, "vectors")
     if items.is_sparse(rows):
         raise InputError(
-            f"{where}: items are sparse, and a matrix for all pairs of features would be dense. "
+            "items are sparse, and a matrix for all pairs of features would be dense. "
             "Pass kernel='linear', which learns in the span of some items."
         )
     return rows

@@ -74,7 +74,7 @@ def inverted(
     ----------
     kernel : str or Kernel
         The similarity; it need not be positive semi-definite.
-    embedding : {"auto", "kpca", "vectors", "square_root", "additive"}
+    embedding : {"auto", "kpca", "explicit", "additive"}
         How items become vectors; see `mercer.embeddings.Euclidean`.
     n_landmarks, n_components : int, optional
         As there; chosen from the number of items and the spectrum by default.
@@ -121,7 +121,7 @@ def graph(
     ----------
     kernel : str or Kernel
         The similarity; it need not be positive semi-definite.
-    embedding : {"auto", "kpca", "vectors", "square_root", "additive"}
+    embedding : {"auto", "kpca", "explicit", "additive"}
         How items become vectors; see `mercer.embeddings.Euclidean`.
     n_landmarks, n_components : int, optional
         As there; chosen from the number of items and the spectrum by default.

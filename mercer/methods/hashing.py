@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mercer.codes import Sign
 from mercer.embeddings import (
+    Explicit,
     FourierDirections,
-    Identity,
     KernelPCA,
     KLSHDirections,
     MaxMarginDirections,
@@ -13,6 +13,7 @@ from mercer.embeddings import (
 from mercer.index import Index
 from mercer.kernels import Kernel
 from mercer.methods.coded import over_codes
+from mercer.search import Searcher
 
 __all__ = ["fourier", "klsh", "kpca_lsh", "lsh", "rmmh"]
 
@@ -27,8 +28,7 @@ def klsh(
     scale: float | None = None,
     center: str = "both",
     normalize: bool = True,
-    asymmetric: bool = True,
-    epsilon: float | None = None,
+    codes: str | Searcher = "asymmetric",
     seed: int = 0,
 ) -> Index:
     """Return an index by Kernelized LSH: one bit for each random direction in the kernel's space.
@@ -43,11 +43,8 @@ def klsh(
         How many bits an item is kept as.
     n_landmarks, subset, rank, scale, center, normalize
         As in `mercer.embeddings.KLSHDirections`.
-    asymmetric : bool
-        Whether the query keeps its projections; see `mercer.search.Scan`.
-    epsilon : float, optional
-        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
-        a scan of all codes.
+    codes : {"asymmetric", "hamming", "lists"} or Searcher
+        How codes are searched; see `mercer.methods.coded`.
     seed : int
         Chooses landmarks and directions.
 
@@ -64,7 +61,7 @@ def klsh(
         kernel, n_bits, n_landmarks=n_landmarks, subset=subset, rank=rank, scale=scale,
         center=center, normalize=normalize, seed=seed,
     )  # fmt: skip
-    return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
+    return Index(kernel, directions, over_codes(Sign(None), codes))
 
 
 def kpca_lsh(
@@ -76,8 +73,7 @@ def kpca_lsh(
     hyperplanes: str = "orthogonal",
     landmarks: str = "random",
     normalize: bool = True,
-    asymmetric: bool = True,
-    epsilon: float | None = None,
+    codes: str | Searcher = "asymmetric",
     seed: int = 0,
 ) -> Index:
     """Return an index by kernel PCA and hyperplanes through its centred vectors (E §3).
@@ -94,11 +90,8 @@ def kpca_lsh(
         As in `mercer.embeddings.KernelPCA`.
     hyperplanes : {"orthogonal", "gaussian"}
         How they are drawn; see `mercer.codes.Sign`.
-    asymmetric : bool
-        Whether the query keeps its projections; see `mercer.search.Scan`.
-    epsilon : float, optional
-        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
-        a scan of all codes.
+    codes : {"asymmetric", "hamming", "lists"} or Searcher
+        How codes are searched; see `mercer.methods.coded`.
     seed : int
         Chooses landmarks and hyperplanes.
 
@@ -116,7 +109,7 @@ def kpca_lsh(
         normalize=normalize, seed=seed,
     )  # fmt: skip
     code = Sign(hyperplanes, n_bits, seed)
-    return Index(kernel, embedding, over_codes(code, asymmetric, epsilon))
+    return Index(kernel, embedding, over_codes(code, codes))
 
 
 def lsh(
@@ -124,25 +117,21 @@ def lsh(
     *,
     n_bits: int = 256,
     hyperplanes: str = "orthogonal",
-    asymmetric: bool = True,
-    epsilon: float | None = None,
+    codes: str | Searcher = "asymmetric",
     seed: int = 0,
 ) -> Index:
-    """Return an index of dense vectors by random hyperplanes, Charikar's LSH for cosines.
+    """Return an index of vectors by random hyperplanes, Charikar's LSH.
 
     Parameters
     ----------
     kernel : str or Kernel
-        "cosine" or "linear".
+        One whose vectors are known (`mercer.embeddings.Explicit`): cosine, linear, RBF, χ², ...
     n_bits : int
         How many bits an item is kept as.
     hyperplanes : {"orthogonal", "gaussian"}
         How they are drawn; see `mercer.codes.Sign`.
-    asymmetric : bool
-        Whether the query keeps its projections; see `mercer.search.Scan`.
-    epsilon : float, optional
-        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
-        a scan of all codes.
+    codes : {"asymmetric", "hamming", "lists"} or Searcher
+        How codes are searched; see `mercer.methods.coded`.
     seed : int
         Chooses the hyperplanes.
 
@@ -155,7 +144,7 @@ def lsh(
     array([0, 1, 2])
     """
     code = Sign(hyperplanes, n_bits, seed)
-    return Index(kernel, Identity(kernel), over_codes(code, asymmetric, epsilon))
+    return Index(kernel, Explicit(kernel, angles=True), over_codes(code, codes))
 
 
 def rmmh(
@@ -166,8 +155,7 @@ def rmmh(
     n_items: int = 32,
     C: float = 1000.0,
     normalize: bool = True,
-    asymmetric: bool = True,
-    epsilon: float | None = None,
+    codes: str | Searcher = "asymmetric",
     seed: int = 0,
 ) -> Index:
     """Return an index by random maximum margin hashing: bits that split items widely (E §3.2).
@@ -180,11 +168,8 @@ def rmmh(
         How many bits an item is kept as.
     n_landmarks, n_items, C, normalize
         As in `mercer.embeddings.MaxMarginDirections`.
-    asymmetric : bool
-        Whether the query keeps its projections; see `mercer.search.Scan`.
-    epsilon : float, optional
-        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
-        a scan of all codes.
+    codes : {"asymmetric", "hamming", "lists"} or Searcher
+        How codes are searched; see `mercer.methods.coded`.
     seed : int
         Chooses landmarks, draws and labels.
 
@@ -201,7 +186,7 @@ def rmmh(
         kernel, n_bits, n_landmarks=n_landmarks, n_items=n_items, C=C, normalize=normalize,
         seed=seed,
     )  # fmt: skip
-    return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
+    return Index(kernel, directions, over_codes(Sign(None), codes))
 
 
 def fourier(
@@ -211,8 +196,7 @@ def fourier(
     scale: float | None = None,
     n_components: int = 64,
     n_landmarks: int = 300,
-    asymmetric: bool = True,
-    epsilon: float | None = None,
+    codes: str | Searcher = "asymmetric",
     seed: int = 0,
 ) -> Index:
     """Return an index by binary Fourier codes: signs of random cosines (K §6.7).
@@ -225,11 +209,8 @@ def fourier(
         How many bits an item is kept as.
     scale, n_components, n_landmarks
         As in `mercer.embeddings.FourierDirections`.
-    asymmetric : bool
-        Whether the query keeps its projections; see `mercer.search.Scan`.
-    epsilon : float, optional
-        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
-        a scan of all codes.
+    codes : {"asymmetric", "hamming", "lists"} or Searcher
+        How codes are searched; see `mercer.methods.coded`.
     seed : int
         Chooses landmarks and waves.
 
@@ -245,4 +226,4 @@ def fourier(
     directions = FourierDirections(
         kernel, n_bits, scale=scale, n_components=n_components, n_landmarks=n_landmarks, seed=seed
     )
-    return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
+    return Index(kernel, directions, over_codes(Sign(None), codes))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mercer.codes import Sign
-from mercer.embeddings import LearnedDirections, LearnedMetric
+from mercer.embeddings import Explicit, LearnedDirections
 from mercer.embeddings.metric import has_directions
 from mercer.errors import InputError
 from mercer.index import Index
-from mercer.kernels import Kernel, Learned, Mahalanobis, get
-from mercer.kernels.learned import unwrapped
+from mercer.kernels import Kernel, get
 from mercer.methods.coded import over_codes
 from mercer.methods.hashing import kpca_lsh
+from mercer.search import Searcher
 
 __all__ = ["learned"]
 
@@ -21,13 +21,12 @@ def learned(
     n_bits: int = 256,
     hyperplanes: str = "orthogonal",
     n_landmarks: int = 1024,
-    asymmetric: bool = True,
-    epsilon: float | None = None,
+    codes: str | Searcher = "asymmetric",
     seed: int = 0,
 ) -> Index:
     """Return an index by hash functions that carry a learned metric (M section 3).
 
-    A metric of vectors hashes by the signs of rᵀGx (`mercer.embeddings.LearnedMetric`). One learned
+    A metric of vectors hashes by the signs of rᵀGx (`mercer.embeddings.Explicit`). One learned
     over the linear or the cosine kernel, or over a pyramid of sets, hashes by rᵀGφ(x), without a
     matrix of all features (`LearnedDirections`). Over any other kernel φ(x) is not known: then
     bits are signs of hyperplanes through kernel PCA vectors of the learned kernel, with the basis
@@ -44,11 +43,8 @@ def learned(
         How they are drawn; see `mercer.codes.Sign`. Those of `LearnedDirections` are Gaussian.
     n_landmarks : int
         Of kernel PCA; not used elsewhere.
-    asymmetric : bool
-        Whether the query keeps its projections; see `mercer.search.Scan`.
-    epsilon : float, optional
-        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
-        a scan of all codes.
+    codes : {"asymmetric", "hamming", "lists"} or Searcher
+        How codes are searched; see `mercer.methods.coded`.
     seed : int
         Chooses landmarks and hyperplanes.
 
@@ -63,18 +59,18 @@ def learned(
     array([0, 1, 2])
     """
     kernel = get(kernel)
-    inner, code = unwrapped(kernel), Sign(hyperplanes, n_bits, seed)
-    if isinstance(inner, Mahalanobis):
-        return Index(kernel, LearnedMetric(kernel), over_codes(code, asymmetric, epsilon))
-    if not isinstance(inner, Learned):
+    if not kernel.innermost.is_learned:
         raise InputError(
             f"learned: {kernel!r} is not a learned kernel. Pass "
             "mercer.learn.ITML(...).fit(X, y).kernel_."
         )
+    if Explicit.of(kernel) is not None:
+        code = Sign(hyperplanes, n_bits, seed)
+        return Index(kernel, Explicit(kernel, angles=True), over_codes(code, codes))
     if has_directions(kernel):
         directions = LearnedDirections(kernel, n_bits, seed=seed)
-        return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
+        return Index(kernel, directions, over_codes(Sign(None), codes))
     return kpca_lsh(
-        kernel, n_bits=n_bits, hyperplanes=hyperplanes, n_landmarks=n_landmarks,
-        asymmetric=asymmetric, epsilon=epsilon, seed=seed,
+        kernel, n_bits=n_bits, hyperplanes=hyperplanes, n_landmarks=n_landmarks, codes=codes,
+        seed=seed,
     )  # fmt: skip

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mercer import kernels
 from mercer.errors import InputError
 from mercer.index import Index
 from mercer.kernels import Kernel, Prepared
-from mercer.kernels.learned import unwrapped
+from mercer.runtime.border import border
 
 __all__ = ["relearn"]
 
 
+@border
 def relearn(
     index: Index, kernel: Kernel, *, n_jobs: int | None = None, show_progress: bool | None = None
 ) -> Index:
@@ -48,25 +48,25 @@ def relearn(
     """
     members = index.segments_.members
     if not members:
-        raise InputError("relearn: the index has no items. Build it with the new kernel instead.")
+        raise InputError("the index has no items. Build it with the new kernel instead.")
     params = index.embedding.get_params(deep=False) | {"kernel": kernel}
     new = Index(kernel, type(index.embedding)(**params), index.searcher)
     there = [_prepared(segment.live_items(), kernel) for segment in members]
     new.fit(Prepared.join(there))
     for segment, P in zip(members, there, strict=True):
-        new.add(P, ids=segment.live_ids, n_jobs=n_jobs, show_progress=show_progress)
+        new.add(P, ids=segment.live_ids)
     return new
 
 
 def _prepared(P: Prepared, kernel: Kernel) -> Prepared:
     """Return items under a new kernel; what depends on the metric alone is computed anew."""
-    old, new = unwrapped(P.kernel), unwrapped(kernel)
-    both = isinstance(old, kernels.Learned) and isinstance(new, kernels.Learned)
-    if not both or not new.shares_basis(old):
+    old, learned = P.kernel.innermost, kernel.innermost
+    try:
+        if old.over is None:
+            raise InputError("no metric was learned")
+        return kernel.prepare(learned.prepare(P.under(old)))
+    except InputError:
         raise InputError(
-            f"relearn: items prepared for {P.kernel!r} do not serve {kernel!r}. Pass a kernel "
-            "learned over the same basis (ITML.partial_fit), or build a new index of the items."
-        )
-    while P.kernel is not old:
-        P = P.parts[0]
-    return kernel.prepare(new.prepare(P))
+            f"items prepared for {P.kernel!r} do not serve {kernel!r}. Pass a kernel learned over "
+            "the same basis (ITML.partial_fit), or build a new index of the items."
+        ) from None

@@ -7,6 +7,7 @@ from mercer.embeddings import PyramidDirections
 from mercer.index import Index
 from mercer.kernels import Kernel
 from mercer.methods.coded import over_codes
+from mercer.search import Searcher
 
 __all__ = ["pyramid"]
 
@@ -16,8 +17,7 @@ def pyramid(
     *,
     n_bits: int = 256,
     mode: str = "walk",
-    asymmetric: bool = True,
-    epsilon: float | None = None,
+    codes: str | Searcher = "asymmetric",
     seed: int = 0,
 ) -> Index:
     """Return an index of sets by pyramid match hashing (P): no landmark, nothing learned.
@@ -32,11 +32,8 @@ def pyramid(
         How many bits a set is kept as.
     mode : {"walk", "paper"}
         How bits are drawn; see `mercer.embeddings.PyramidDirections`.
-    asymmetric : bool
-        Whether the query keeps its projections; see `mercer.search.Scan`.
-    epsilon : float, optional
-        With a number, candidates come from sorted lists (`mercer.search.SortedLists`) instead of
-        a scan of all codes.
+    codes : {"asymmetric", "hamming", "lists"} or Searcher
+        How codes are searched; see `mercer.methods.coded`.
     seed : int
         Chooses the directions.
 
@@ -52,4 +49,4 @@ def pyramid(
     array([0, 1, 2])
     """
     directions = PyramidDirections(kernel, n_bits, mode=mode, seed=seed)
-    return Index(kernel, directions, over_codes(Sign(None), asymmetric, epsilon))
+    return Index(kernel, directions, over_codes(Sign(None), codes))

@@ -9,7 +9,10 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-__all__ = ["cached_njit"]
+__all__ = ["FAST", "cached_njit"]
+
+# division by 0 gives infinity: looking for it first would stop vector instructions
+FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
 
 
 class _UniqueNames(IndexDataCacheFile):  # type: ignore[misc]

@@ -1,14 +1,18 @@
-"""What numba cannot say by itself: borrow or prefetch a row, see a float's bits, count bits."""
+"""What numba cannot say by itself: borrow or prefetch a row, see, count or scatter bits."""
 
 from __future__ import annotations
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
+from mercer.runtime.jit import FAST
+
 __all__ = [
+    "SPREAD",
     "bits_of",
     "borrow",
     "float_of",
@@ -16,10 +20,12 @@ __all__ = [
     "popcount",
     "prefetch",
     "reaching",
+    "scattered",
     "trailing_zeros",
 ]
 
 CACHE_LINE = 64  # bytes
+SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads numbers evenly
 
 
 @intrinsic
@@ -133,3 +139,11 @@ def reaching(typingctx, values, start, floor):  # type: ignore[no-untyped-def]
         return builder.bitcast(builder.fcmp_ordered(">=", loaded, floors), ir.IntType(64))
 
     return types.uint64(values, types.intp, values.dtype), codegen
+
+
+@njit(**FAST)
+def scattered(word):  # type: ignore[no-untyped-def]
+    """Return 64 bits that look random and are another number for every word (SplitMix64)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))

@@ -20,18 +20,20 @@ from threadpoolctl import ThreadpoolController
 
 from mercer.errors import InputError
 from mercer.runtime import progress
+from mercer.runtime.border import asked
 
 __all__ = ["count", "one_faiss_thread", "run", "spans"]
 
 
 def count(n_jobs: int | None = None) -> int:
-    """Return how many threads `n_jobs` asks for.
+    """Return how many threads `n_jobs` asks for; inside of a task there is always one.
 
     Parameters
     ----------
     n_jobs : int, optional
-        A number of threads; -1 for all cores, -2 for all but one, and so on. By default
-        ``OMP_NUM_THREADS`` where it is set, otherwise all cores this process may use.
+        A number of threads; -1 for all cores, -2 for all but one, and so on. By default what the
+        user asked for, then ``OMP_NUM_THREADS`` where it is set, then all cores this process may
+        use.
 
     Examples
     --------
@@ -39,6 +41,9 @@ def count(n_jobs: int | None = None) -> int:
     >>> parallel.count(3)
     3
     """
+    if asked.at_work:
+        return 1
+    n_jobs = asked.n_jobs if n_jobs is None else n_jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     cores = cores or 1
     if n_jobs is None:
@@ -67,14 +72,14 @@ def spans(stop: int, step: int, start: int = 0) -> list[slice]:
 def run(
     function: Callable[..., Any],
     tasks: Iterable[tuple[Any, ...]],
+    label: str = "working",
     *,
     n_jobs: int | None = None,
-    label: str = "working",
-    show: bool | None = None,
 ) -> list[Any]:
     """Call ``function(*task)`` for every task, on threads, and return the results in order.
 
-    An error stops the rest and is raised as it is; of several, that of the first task.
+    An error stops the rest and is raised as it is; of several, that of the first task. What a task
+    runs in its turn is serial: there is one level of threads.
 
     Parameters
     ----------
@@ -82,12 +87,10 @@ def run(
         Does one task; it must release the interpreter lock for threads to help.
     tasks : iterable of tuple
         The arguments of each call.
-    n_jobs : int, optional
-        How many threads, see `count`.
     label : str
         What the progress bar says.
-    show : bool, optional
-        Whether to show a progress bar, see `mercer.runtime.progress.bar`.
+    n_jobs : int, optional
+        How many threads, see `count`.
 
     Examples
     --------
@@ -97,7 +100,7 @@ def run(
     """
     tasks = list(tasks)
     threads = min(count(n_jobs), len(tasks))
-    with _one_blas_thread(), progress.bar(label, len(tasks), show) as advance:
+    with _one_blas_thread(), progress.bar(label, len(tasks)) as advance:
         if threads <= 1:
             return [_step(function, task, advance) for task in tasks]
         return _run_threads(function, tasks, threads, advance)
@@ -106,9 +109,18 @@ def run(
 def _step(
     function: Callable[..., Any], task: tuple[Any, ...], advance: Callable[[int], None]
 ) -> Any:
-    result = function(*task)
+    result = _work(function, *task)
     advance(1)
     return result
+
+
+def _work(function: Callable[..., Any], *task: Any) -> Any:
+    """Do one task, with no further threads and no bars."""
+    before, asked.at_work = asked.at_work, True
+    try:
+        return function(*task)
+    finally:
+        asked.at_work = before
 
 
 def _run_threads(
@@ -118,7 +130,7 @@ def _run_threads(
     advance: Callable[[int], None],
 ) -> list[Any]:
     with ThreadPoolExecutor(threads, thread_name_prefix="mercer") as pool:
-        futures = [pool.submit(function, *task) for task in tasks]
+        futures = [pool.submit(_work, function, *task) for task in tasks]
         waiting = set(futures)
         try:
             failed = False

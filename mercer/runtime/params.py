@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from mercer.errors import InputError, NotFittedError
-from mercer.runtime.arrays import is_sparse
+from mercer.runtime.border import border
 
 __all__ = [
     "Params",
@@ -20,6 +20,7 @@ __all__ = [
     "plain",
     "stored",
     "stored_class",
+    "stored_classes",
     "stored_name",
 ]
 
@@ -36,6 +37,10 @@ class Params:
     """
 
     learned: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        if "_validate" in vars(cls):  # what is wrong with a parameter begins with the class
+            cls._validate = border(cls._validate)  # type: ignore[method-assign]
 
     @property
     def is_fitted(self) -> bool:
@@ -106,39 +111,43 @@ class Params:
         if type(self) is not type(other):
             return NotImplemented
         return all(
-            is_same(getattr(self, name), getattr(other, name)) for name in _signature(type(self))
+            self._same(getattr(self, name), getattr(other, name)) for name in _signature(type(self))
         )
+
+    def _same(self, left: Any, right: Any) -> bool:
+        """Whether two values of a parameter are equal."""
+        return is_same(left, right)
 
     def __hash__(self) -> int:
         return hash((type(self), repr(self)))
 
 
 def check_number(
-    where: str, name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf
+    name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf
 ) -> None:
     """Raise InputError unless `value` is a finite real number in its range.
 
     Examples
     --------
     >>> from mercer.runtime.params import check_number
-    >>> check_number("RBF", "gamma", 0.5, above=0)
+    >>> check_number("gamma", 0.5, above=0)
     """
     fits = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     if not fits or value <= above or value < at_least:
         bound = f"above {above}" if above > -math.inf else f"of at least {at_least}"
-        raise InputError(f"{where}: {name} is {value!r}. Pass a finite number {bound}.")
+        raise InputError(f"{name} is {value!r}. Pass a finite number {bound}.")
 
 
-def check_count(where: str, name: str, value: Any, at_least: int = 1) -> None:
+def check_count(name: str, value: Any, at_least: int = 1) -> None:
     """Raise InputError unless `value` is an integer of at least so much.
 
     Examples
     --------
     >>> from mercer.runtime.params import check_count
-    >>> check_count("search", "k", 10)
+    >>> check_count("k", 10)
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise InputError(f"{where}: {name} is {value!r}. Pass an integer of at least {at_least}.")
+        raise InputError(f"{name} is {value!r}. Pass an integer of at least {at_least}.")
 
 
 def plain(value: Any) -> Any:
@@ -147,11 +156,9 @@ def plain(value: Any) -> Any:
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """Whether two parameters are equal; arrays and items are compared by shape and content."""
+    """Whether two parameters are equal; arrays are compared by shape and content."""
     if left is right:
         return True
-    if is_sparse(left) and is_sparse(right):
-        return bool(left.shape == right.shape and (left != right).nnz == 0)
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(is_same, left, right))
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
@@ -200,6 +207,11 @@ def stored(cls: type[Part], name: str | None = None) -> type[Part]:
 def stored_class(name: str) -> type[Params] | None:
     """Return the class that has this name, or None."""
     return _stored.get(name)
+
+
+def stored_classes() -> list[type[Params]]:
+    """Return all classes that were made known."""
+    return list(_stored.values())
 
 
 def stored_name(cls: type[Params]) -> str | None:

@@ -8,16 +8,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from mercer.runtime.border import asked
+
 __all__ = ["bar"]
 
 PATIENCE = 1.0  # seconds of work before a bar appears
 
 
 @contextmanager
-def bar(label: str, total: int, show: bool | None = None) -> Iterator[Callable[[int], None]]:
+def bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """Give a function that advances a progress bar on standard error.
 
-    The bar appears once the work has lasted a second, so that short work stays silent.
+    The bar appears once the work has lasted a second, so that short work stays silent. Users force
+    or forbid it by `show_progress`; by default it is shown on terminals and in notebooks only, and
+    never for what one of several tasks does.
 
     Parameters
     ----------
@@ -25,23 +29,24 @@ def bar(label: str, total: int, show: bool | None = None) -> Iterator[Callable[[
         What is being done.
     total : int
         How many steps there are.
-    show : bool, optional
-        True or False to force it; by default, only on terminals and in notebooks.
 
     Examples
     --------
     >>> from mercer.runtime.progress import bar
-    >>> with bar("counting", total=3, show=False) as advance:
+    >>> with bar("counting", total=3) as advance:
     ...     for _ in range(3):
     ...         advance(1)
     """
-    if not (_is_watched() if show is None else show):
+    wanted = _is_watched() if asked.show_progress is None else asked.show_progress
+    if asked.at_work or not wanted:
         yield lambda steps: None
         return
     shown = _DelayedBar(label, total)
+    before, asked.show_progress = asked.show_progress, False  # no bar inside a bar
     try:
         yield shown.advance
     finally:
+        asked.show_progress = before
         shown.close()
 
 

@@ -8,7 +8,7 @@ from numba import njit
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.machine import borrow, prefetch, reaching, trailing_zeros
 
-__all__ = ["drop_known", "keep_reaching", "products", "sort_lists"]
+__all__ = ["keep_reaching", "products", "sort_lists"]
 
 STRIDE = 64  # bounds compared with the floor at a time
 AHEAD = 8  # rows between prefetching and using a row
@@ -91,19 +91,3 @@ def sort_lists(rows, bounds, counts, sorted_rows, sorted_bounds):  # type: ignor
         for j in range(counts[i]):
             sorted_rows[i, j] = rows[i, order[j]]
             sorted_bounds[i, j] = bounds[i, order[j]]
-
-
-@cached_njit(nogil=True)
-def drop_known(rows, known):  # type: ignore[no-untyped-def]
-    """Set to -1, in place, what is among the known rows of its query; those must increase."""
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            low, high = 0, known.shape[1]
-            while low < high:
-                middle = (low + high) // 2
-                if known[i, middle] < rows[i, j]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < known.shape[1] and known[i, low] == rows[i, j]:
-                rows[i, j] = -1

@@ -11,6 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -56,26 +57,40 @@ class Candidates:
     given_up: Mask | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class Allowed:
-    """Which of some rows may be named; counted and listed once, whatever number of queries.
+    """Which of some rows may be named: few of them as a list, which costs nothing for the others.
 
-    Parameters
+    Attributes
     ----------
-    mask : ndarray of bool, shape (n,)
-        A flag for each row.
+    rows : ndarray of int64
+        The numbers of the rows that may be named, increasing.
+    n : int
+        How many rows there are.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mercer.search import Allowed
-    >>> allowed = Allowed(np.array([True, False, True]))
-    >>> len(allowed), allowed.rows
-    (2, array([0, 2]))
+    >>> allowed = Allowed.where(np.array([True, False, True]))
+    >>> len(allowed), allowed.rows, allowed.mask
+    (2, array([0, 2]), array([ True, False,  True]))
     """
 
-    def __init__(self, mask: Mask) -> None:
-        self.mask = mask
-        self.rows: Ids = np.flatnonzero(mask)
+    rows: Ids
+    n: int
+
+    @classmethod
+    def where(cls, mask: Mask) -> Self:
+        """Return the rows that have a flag."""
+        return cls(np.flatnonzero(mask), len(mask))
+
+    @cached_property
+    def mask(self) -> Mask:
+        """A flag for each row, made when a searcher first asks for it."""
+        flags = np.zeros(self.n, bool)
+        flags[self.rows] = True
+        return flags
 
     def __len__(self) -> int:
         return len(self.rows)

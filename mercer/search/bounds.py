@@ -77,7 +77,7 @@ class BoundScan(BoundedSearcher):
 
     def _validate(self) -> None:
         if self.n_head is not None:
-            check_count("BoundScan", "n_head", self.n_head)
+            check_count("n_head", self.n_head)
 
     def build(self, Z: Floats) -> VectorRows:
         """Return rows over vectors with the residual in the last column."""

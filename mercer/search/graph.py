@@ -96,10 +96,10 @@ class Graph(Searcher):
         self._validate()
 
     def _validate(self) -> None:
-        check_count("Graph", "n_links", self.n_links, at_least=2)
-        check_count("Graph", "ef_build", self.ef_build)
+        check_count("n_links", self.n_links, at_least=2)
+        check_count("ef_build", self.ef_build)
         if self.ef is not None:
-            check_count("Graph", "ef", self.ef)
+            check_count("ef", self.ef)
 
     # ---- building
 

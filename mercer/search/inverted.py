@@ -153,13 +153,13 @@ class Inverted(Searcher):
     def _validate(self) -> None:
         if not isinstance(self.code, Product) or self.code.bits != 4:
             raise InputError(
-                f"Inverted: code is {self.code!r}. Pass a product code of 4 bits a group, such as "
+                f"code is {self.code!r}. Pass a product code of 4 bits a group, such as "
                 "Product(None, 'deal', bits=4)."
             )
         for name in ("n_lists", "n_probe"):
             if getattr(self, name) is not None:
-                check_count("Inverted", name, getattr(self, name))
-        check_count("Inverted", "seed", self.seed, at_least=0)
+                check_count(name, getattr(self, name))
+        check_count("seed", self.seed, at_least=0)
 
     # ---- learning
 

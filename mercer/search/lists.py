@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer.codes import Code
+from mercer.codes import Code, Sign
 from mercer.errors import InputError, StoreError
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, Ids
@@ -69,8 +69,9 @@ class SortedLists(Searcher):
 
     Parameters
     ----------
-    code : Code
-        Turns vectors into bits, the signs of what its `query` returns; `fit` lets it learn.
+    code : Code, optional
+        Turns vectors into bits, the signs of what its `query` returns; `fit` lets it learn. By
+        default ``Sign(None)``.
     epsilon : float
         Fewer lists, and worse answers, the larger it is.
     n_lists : int, optional
@@ -102,10 +103,10 @@ class SortedLists(Searcher):
     learned = ("code_",)
 
     def __init__(
-        self, code: Code, epsilon: float = 1.0, n_lists: int | None = None, neighbours: int = 0,
-        asymmetric: bool = True, memory_limit: int = 2 << 30, seed: int = 0,
+        self, code: Code | None = None, epsilon: float = 1.0, n_lists: int | None = None,
+        neighbours: int = 0, asymmetric: bool = True, memory_limit: int = 2 << 30, seed: int = 0,
     ) -> None:  # fmt: skip
-        self.code = code
+        self.code: Code = Sign(None) if code is None else code
         self.epsilon = epsilon
         self.n_lists = n_lists
         self.neighbours = neighbours
@@ -117,15 +118,14 @@ class SortedLists(Searcher):
     def _validate(self) -> None:
         if not isinstance(self.code, Code) or self.code.distance != "hamming":
             raise InputError(
-                f"SortedLists: code is {self.code!r}. Pass a code that is compared bit by bit, "
-                "such as Sign()."
+                f"code is {self.code!r}. Pass a code that is compared bit by bit, such as Sign()."
             )
-        check_number("SortedLists", "epsilon", self.epsilon, above=0)
+        check_number("epsilon", self.epsilon, above=0)
         if self.n_lists is not None:
-            check_count("SortedLists", "n_lists", self.n_lists)
-        check_count("SortedLists", "neighbours", self.neighbours, at_least=0)
-        check_count("SortedLists", "memory_limit", self.memory_limit)
-        check_count("SortedLists", "seed", self.seed, at_least=0)
+            check_count("n_lists", self.n_lists)
+        check_count("neighbours", self.neighbours, at_least=0)
+        check_count("memory_limit", self.memory_limit)
+        check_count("seed", self.seed, at_least=0)
 
     def fit(self, Z: Floats, n: int | None = None) -> Self:
         """Let a copy of the code learn from vectors; return self."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.codes import Code, Product
+from mercer.codes import Code, Product, Sign
 from mercer.errors import InputError
 from mercer.runtime import parallel, topk
 from mercer.runtime.arrays import Ids
@@ -52,8 +52,8 @@ class Scan(Searcher):
 
     Parameters
     ----------
-    code : Code
-        Turns vectors into codes; `fit` lets it learn.
+    code : Code, optional
+        Turns vectors into codes; `fit` lets it learn. By default the signs of the vectors.
     asymmetric : bool
         Whether a query keeps its projections y and rows are ranked by Σ ± y over their bits,
         which costs nothing and finds more than the Hamming distance to the query's own bits.
@@ -74,15 +74,15 @@ class Scan(Searcher):
     rows = CodeRows
     learned = ("code_",)
 
-    def __init__(self, code: Code, asymmetric: bool = True) -> None:
-        self.code = code
+    def __init__(self, code: Code | None = None, asymmetric: bool = True) -> None:
+        self.code: Code = Sign(None) if code is None else code
         self.asymmetric = asymmetric
         self._validate()
 
     def _validate(self) -> None:
         if not self.asymmetric and isinstance(self.code, Product):
             raise InputError(
-                "Scan: product codes are compared with queries that are not rounded. Leave out "
+                "product codes are compared with queries that are not rounded. Leave out "
                 "asymmetric=False."
             )
 

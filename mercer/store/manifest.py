@@ -13,9 +13,9 @@ import numpy as np
 
 import mercer
 from mercer.errors import StoreError
+from mercer.items.vectors import STORED
 
 __all__ = [
-    "KINDS",
     "MANIFEST",
     "MARKER",
     "RESTORE",
@@ -28,9 +28,8 @@ __all__ = [
     "read_manifest",
 ]
 
-FORMAT = 1
+FORMAT = 1  # what is written; every format up to it is read (`mercer.index.loading`)
 MANIFEST, MARKER = "manifest.json", "saving"
-KINDS = "biufcUSmM"  # of arrays that are plain data
 RESTORE = "Restore the folder from a copy, or build and save the index again."
 
 
@@ -57,10 +56,11 @@ def read_manifest(folder: Path, verb: str) -> dict[str, Any]:
         raise StoreError(f"{verb}: {error}") from None
     if not is_count(found.get("format")) or "mercer" not in found:
         raise StoreError(f"{verb}: {folder / MANIFEST} is not that of an index. {RESTORE}")
-    if found["format"] != FORMAT:
+    if found["format"] > FORMAT:
         raise StoreError(
             f"{verb}: {folder} has format {found['format']}, written by mercer {found['mercer']}, "
-            f"but mercer {mercer.__version__} reads format {FORMAT}. Use a version that knows it."
+            f"but mercer {mercer.__version__} reads formats up to {FORMAT}. Use a version that "
+            "knows it."
         )
     if found.pop("sha256", None) != _seal(found):
         raise StoreError(f"{verb}: {folder / MANIFEST} is not as it was saved. {RESTORE}")
@@ -101,7 +101,7 @@ def check_file(folder: Path, manifest: dict[str, Any], entry: dict[str, Any]) ->
     if size != entry["bytes"]:
         raise StoreError(f"{name} has {size} bytes instead of {entry['bytes']}")
     shape, dtype, n_bytes = _header(path, name)
-    if dtype.kind not in KINDS:
+    if dtype.kind not in STORED:
         raise StoreError(f"{name} holds {dtype}, which is not plain data")
     if list(shape) != entry["shape"] or dtype.str != entry["dtype"] or n_bytes != size:
         raise StoreError(

@@ -1,4 +1,4 @@
-"""Kernels, parts and prepared items as plain trees of values and arrays, and back.
+"""Kernels and parts as plain trees of values and arrays, and back.
 
 Nothing is imported or run on the way back: classes and kernels are looked up by name, among those
 that were made known (`mercer.runtime.params.stored`, `mercer.register`).
@@ -10,18 +10,14 @@ from typing import Any
 
 from mercer import items, kernels
 from mercer.errors import KernelError, StoreError
-from mercer.items import Ragged
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import Params, plain, stored_class, stored_name
-from mercer.store.items import pack_part, unpack_part
 from mercer.store.manifest import RESTORE
 
 __all__ = [
-    "pack_items",
     "pack_kernel",
     "pack_object",
     "require_lengths",
-    "unpack_items",
     "unpack_kernel",
     "unpack_object",
 ]
@@ -47,15 +43,15 @@ def unpack_kernel(spec: dict[str, Any]) -> Kernel:
 def _pack_spec(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _pack_spec(inner) for key, inner in value.items()}
-    is_items = isinstance(value, (list, Ragged)) or items.is_sparse(value)
-    return {"items": pack_part(value)} if is_items else value
+    is_items = isinstance(value, list) or items.kind_of(value).name not in ("vectors", "any")
+    return {"items": items.pack(value)} if is_items else value
 
 
 def _unpack_spec(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "items" in value:
-        return unpack_part(value["items"])
+        return items.unpack(value["items"])
     return {key: _unpack_spec(inner) for key, inner in value.items()}
 
 
@@ -110,7 +106,7 @@ def _pack_value(value: Any, kernel: Kernel) -> Any:
     if isinstance(value, Kernel):  # None stands for the kernel of the index itself
         return {"kernel": None if value == kernel else pack_kernel(value)}
     if isinstance(value, Prepared):
-        return {"items": pack_items(value)}
+        return {"items": value.pack()}
     return {"part": pack_object(value, kernel)} if isinstance(value, Params) else plain(value)
 
 
@@ -120,49 +116,7 @@ def _unpack_value(value: Any, kernel: Kernel) -> Any:
     [(kind, inside)] = value.items()
     if kind == "kernel":
         return kernel if inside is None else unpack_kernel(inside)
-    return unpack_object(inside, kernel) if kind == "part" else unpack_items(inside, kernel)
-
-
-# ---- prepared items
-
-
-def pack_items(P: Prepared) -> dict[str, Any]:
-    """Return prepared items as a tree; their kernel is not in it."""
-    form = None if P.form is None else list(P.form)
-    return {"form": form, "parts": [_pack_nested(part, P.kernel) for part in P.parts]}
-
-
-def unpack_items(tree: dict[str, Any], kernel: Kernel) -> Prepared:
-    """Return what `pack_items` described, for the kernel that it was prepared for."""
-    parts = tuple(_unpack_nested(part, kernel) for part in tree["parts"])
-    require_lengths("items", **{f"part {i}": items.length(part) for i, part in enumerate(parts)})
-    return Prepared(kernel, parts, None if tree["form"] is None else tuple(tree["form"]))
-
-
-def _pack_nested(part: Any, kernel: Kernel) -> dict[str, Any]:
-    """Return one part of prepared items; those of a kernel inside are stored under its place."""
-    if not isinstance(part, Prepared):
-        return pack_part(part)
-    for place, value in kernel.get_params(deep=False).items():
-        if value is part.kernel:
-            return {"prepared": {"kernel": place, "items": pack_items(part)}}
-    raise StoreError(
-        f"save: {kernel!r} prepares items for {part.kernel!r}, which is not one of its "
-        "parameters. Keep the kernels it is made of as arguments of its constructor."
-    )
-
-
-def _unpack_nested(tree: dict[str, Any], kernel: Kernel) -> Any:
-    if "prepared" not in tree:
-        return unpack_part(tree)
-    place = tree["prepared"]["kernel"]
-    inner = kernel.get_params(deep=False).get(place)
-    if not isinstance(inner, Kernel):
-        raise StoreError(
-            f"its items were prepared for a kernel with a kernel {place!r} inside, but {kernel!r} "
-            "has none. Register the kernel that it was saved with before loading."
-        )
-    return unpack_items(tree["prepared"]["items"], inner)
+    return unpack_object(inside, kernel) if kind == "part" else Prepared.unpack(inside, kernel)
 
 
 def require_lengths(what: str, **lengths: int) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 from mercer import kernels
 from mercer.errors import StoreError
 from mercer.kernels import Kernel, Prepared
+from mercer.kernels.similarity import TINY
 from mercer.runtime.arrays import Array
 from mercer.store.manifest import RESTORE
 
 __all__ = ["check_samples", "registered_names", "samples"]
 
 SAMPLES = 16  # items whose kernel values are kept
-TINY = 1e-37  # values below count as 0
 
 
 def samples(P: Prepared | None) -> Array | None:

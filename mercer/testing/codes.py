@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from mercer.codes import Code
 from mercer.errors import InputError, NotFittedError
+from mercer.runtime.border import border
 from mercer.testing.subject import Subject, run
 
 __all__ = ["check_code"]
@@ -16,6 +17,7 @@ __all__ = ["check_code"]
 SAMPLE = 500  # vectors looked at
 
 
+@border
 def check_code(code: Code, Z: npt.ArrayLike) -> list[str]:
     """Check that a code keeps its promises on vectors like Z.
 
@@ -46,7 +48,7 @@ def check_code(code: Code, Z: npt.ArrayLike) -> list[str]:
     """
     vectors = np.ascontiguousarray(np.asarray(Z)[:SAMPLE], np.float32)
     if vectors.ndim != 2 or len(vectors) < 3:
-        raise InputError(f"check_code: Z has shape {vectors.shape}. Pass at least 3 vectors.")
+        raise InputError(f"Z has shape {vectors.shape}. Pass at least 3 vectors.")
     return run(_CHECKS, _Encoded(code, vectors))
 
 

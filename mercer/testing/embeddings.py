@@ -11,16 +11,18 @@ from mercer import items, kernels
 from mercer.embeddings import Embedding
 from mercer.errors import InputError, NotFittedError
 from mercer.kernels import Kernel
+from mercer.kernels.similarity import TINY
 from mercer.runtime.arrays import Array
+from mercer.runtime.border import border
 from mercer.testing.subject import Subject, run, with_value
 
 __all__ = ["check_embedding"]
 
 SAMPLE = 200  # items looked at
 CLOSE = 1e-5  # of the longest vector: what other sums in float32 may change
-TINY = 1e-37  # below it float32 has fewer digits
 
 
+@border
 def check_embedding(embedding: Embedding, X: Any) -> list[str]:
     """Check that an embedding keeps its promises on items like X.
 
@@ -52,9 +54,9 @@ def check_embedding(embedding: Embedding, X: Any) -> list[str]:
     refuses no items, NaN and another width
     inner products are never below the kernel, where it says so
     """
-    X = items.rows_of(X, "check_embedding")[:SAMPLE]
+    X = items.rows_of(X)[:SAMPLE]
     if items.length(X) < 3:
-        raise InputError(f"check_embedding: {items.length(X)} items are too few. Pass at least 3.")
+        raise InputError(f"{items.length(X)} items are too few. Pass at least 3.")
     return run(_CHECKS, _Embedded(embedding, X))
 
 

@@ -12,6 +12,7 @@ from mercer.errors import InputError, NotFittedError
 from mercer.index import Index
 from mercer.index.matches import Matches
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.border import border
 from mercer.testing.subject import Subject, run
 
 __all__ = ["check_index"]
@@ -21,6 +22,7 @@ QUERIES = 12  # of them, used as queries
 K = 5
 
 
+@border
 def check_index(index: Index, X: Any) -> list[str]:
     """Check that an index keeps its promises on items like X.
 
@@ -51,9 +53,9 @@ def check_index(index: Index, X: Any) -> list[str]:
     parameters can be read, set and printed
     says NotFittedError before `fit`
     """
-    X = items.rows_of(X, "check_index")[:SAMPLE]
+    X = items.rows_of(X)[:SAMPLE]
     if items.length(X) < 8:
-        raise InputError(f"check_index: {items.length(X)} items are too few. Pass at least 8.")
+        raise InputError(f"{items.length(X)} items are too few. Pass at least 8.")
     return run(_CHECKS, _Filled(index, X))
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mercer import items, kernels
-from mercer.errors import CheckError, InputError, KernelError
+from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel
-from mercer.kernels.similarity import unit
+from mercer.kernels.similarity import TINY, unit
 from mercer.runtime.arrays import Array
+from mercer.runtime.border import border
+from mercer.testing.subject import Subject, run, with_value
 
 __all__ = ["check_kernel"]
 
-TINY = 1e-37  # below it float32 has fewer digits
 SAMPLE = 64  # items looked at; checks compare all pairs of them
 
 
+@border
 def check_kernel(kernel: str | Kernel, X: Any) -> list[str]:
     """Check that a kernel keeps its promises on items like X.
 
@@ -51,19 +52,19 @@ def check_kernel(kernel: str | Kernel, X: Any) -> list[str]:
     symmetric, where it says so
     """
     kernel = kernels.get(kernel)
-    X = items.rows_of(X, "check_kernel")[:SAMPLE]
+    X = items.rows_of(X)[:SAMPLE]
     if items.length(X) < 3:
-        raise InputError(f"check_kernel: {items.length(X)} items are too few. Pass at least 3.")
-    sample = _Sample(kernel, X)
-    for check in _CHECKS:
-        check(sample)
-    return [str(check.__doc__).rstrip(".") for check in _CHECKS]
+        raise InputError(f"{items.length(X)} items are too few. Pass at least 3.")
+    return run(_CHECKS, _Sample(kernel, X))
 
 
-class _Sample:
+class _Sample(Subject):
     """A kernel with some items, and the Gram matrices all checks look at."""
 
+    check = "check_kernel"
+
     def __init__(self, kernel: Kernel, X: Any) -> None:
+        super().__init__(kernel)
         self.kernel, self.X = kernel, X
         self.P = kernel.prepare(X)
         self.K = kernel(self.P, self.P[:])  # two arguments: nothing is mirrored
@@ -88,19 +89,15 @@ class _Sample:
                 f"for items {i} and {j}"
             )
 
-    def fail(self, text: str) -> None:
-        """Raise CheckError with the kernel's name in front."""
-        raise CheckError(f"check_kernel: {self.kernel!r}: {text}.")
-
 
 def _facts(sample: _Sample) -> None:
     """declares its facts."""
     kernel = sample.kernel
-    for name in ("psd", "symmetric", "nonnegative"):
+    for name in ("psd", "symmetric", "nonnegative", "runs_python", "explicit", "additive"):
         if not isinstance(getattr(kernel, name), bool):
             sample.fail(f"`{name}` is {getattr(kernel, name)!r}, not True or False")
-    if kernel.input not in ("vectors", "bits", "sets", "any"):
-        sample.fail(f"`input` is {kernel.input!r}, not 'vectors', 'bits', 'sets' or 'any'")
+    if kernel.input not in (kind.name for kind in items.kinds()):
+        sample.fail(f"`input` is {kernel.input!r}, which is no kind of item")
     if not 0 <= kernel.tolerance(sample.P) < 1:
         sample.fail(f"`tolerance` is {kernel.tolerance(sample.P)!r}, not between 0 and 1")
 
@@ -146,6 +143,38 @@ def _slices(sample: _Sample) -> None:
     sample.require_close(turned, "in another order the values differ")
 
 
+def _features(sample: _Sample) -> None:
+    """inner products of its features are its values, where it says so."""
+    if sample.kernel.explicit:
+        rows = sample.kernel.features(sample.P)
+        Z = np.asarray(rows.toarray() if items.is_sparse(rows) else rows, np.float64)
+        sample.require_close(Z @ Z.T, "⟨φ(x), φ(y)⟩ differs from k(x, y)")
+
+
+def _ceiling(sample: _Sample) -> None:
+    """never above its ceiling, where it has one."""
+    ceiling = sample.kernel.ceiling
+    if ceiling is not None:
+        P = sample.P.under(ceiling)
+        tops = ceiling(P, P[:], dtype=np.float64)
+        if (tops + 2 * sample.slack < sample.K64).any():
+            sample.fail(f"is above its ceiling {ceiling!r}")
+
+
+def _ranks(sample: _Sample) -> None:
+    """orders items as the kernel that it says it ranks as."""
+    other = sample.kernel.ranks_as
+    if other is None:
+        return
+    P = sample.P.under(other)
+    theirs = other(P, P[:], dtype=np.float64)
+    slack = 2 * other.tolerance(P, dtype=np.float64) * np.abs(theirs).max() + TINY
+    for i, (row, other_row) in enumerate(zip(sample.K64, theirs, strict=True)):
+        clearly = row[:, None] > row + 2 * sample.slack[i].max()
+        if (clearly & (other_row[:, None] < other_row - slack)).any():
+            sample.fail(f"orders the items for item {i} otherwise than {other!r}")
+
+
 def _precision(sample: _Sample) -> None:
     """float32 is within the tolerance of float64."""
     sample.require_close(sample.K64, "float32 and float64 differ beyond `tolerance`", sample.slack)
@@ -183,29 +212,15 @@ def _stored(sample: _Sample) -> None:
 def _bad_items(sample: _Sample) -> None:
     """refuses no items, NaN, another width, and negative values where it must."""
     kernel, X = sample.kernel, sample.X
-    _require_error(sample, "no items", lambda: kernel([]))
+    sample.require_error("no items", lambda: kernel([]))
     if kernel.input != "vectors" or items.is_sparse(X):
         return
     A = np.array(X, np.float32)
-    _require_error(sample, "NaN", lambda: kernel(_changed(A, np.nan)))
-    _require_error(sample, "infinity", lambda: kernel(_changed(A, np.inf)))
-    _require_error(sample, "another width", lambda: kernel(A, np.hstack([A, A])))
+    sample.require_error("NaN", lambda: kernel(with_value(A, np.nan)))
+    sample.require_error("infinity", lambda: kernel(with_value(A, np.inf)))
+    sample.require_error("another width", lambda: kernel(A, np.hstack([A, A])))
     if kernel.nonnegative:
-        _require_error(sample, "a negative value", lambda: kernel(_changed(A, -1.0)))
-
-
-def _changed(A: Array, value: float) -> Array:
-    changed = A.copy()
-    changed[1, 0] = value
-    return changed
-
-
-def _require_error(sample: _Sample, what: str, call: Callable[[], Any]) -> None:
-    try:
-        call()
-    except InputError:
-        return
-    sample.fail(f"accepts {what}; InputError is expected")
+        sample.require_error("a negative value", lambda: kernel(with_value(A, -1.0)))
 
 
 _CHECKS = (
@@ -216,6 +231,9 @@ _CHECKS = (
     _scores,
     _slices,
     _definite,
+    _features,
+    _ceiling,
+    _ranks,
     _precision,
     _threads,
     _stored,

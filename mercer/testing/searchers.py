@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mercer.errors import InputError
 from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array
+from mercer.runtime.border import border
 from mercer.search import Allowed, BoundedSearcher, Candidates, Searcher
 from mercer.search.base import Floats, Mask
 from mercer.testing.subject import Subject, run
@@ -21,6 +22,7 @@ SAMPLE = 2000  # vectors looked at
 QUERIES = 20  # of them, used as queries
 
 
+@border
 def check_searcher(searcher: Searcher, Z: npt.ArrayLike) -> list[str]:
     """Check that a searcher keeps its promises on vectors like Z.
 
@@ -53,7 +55,7 @@ def check_searcher(searcher: Searcher, Z: npt.ArrayLike) -> list[str]:
     """
     vectors = np.ascontiguousarray(Z, np.float32)[:SAMPLE]
     if vectors.ndim != 2 or len(vectors) < 8:
-        raise InputError(f"check_searcher: got shape {vectors.shape}. Pass at least 8 vectors.")
+        raise InputError(f"got shape {vectors.shape}. Pass at least 8 vectors.")
     return run(_CHECKS, _Searched(searcher, vectors))
 
 
@@ -76,7 +78,7 @@ class _Searched(Subject):
 
     def candidates(self, n: int, allowed: Mask | None = None) -> Candidates:
         """Ask for n candidates of every query."""
-        open_ = None if allowed is None else Allowed(allowed)
+        open_ = None if allowed is None else Allowed.where(allowed)
         found: Candidates = self.searcher.candidates(self.rows, self.Q, n, open_)
         return found
 
@@ -255,7 +257,7 @@ def _reaching(subject: _Searched) -> None:
         floors = np.full_like(floors, -np.inf) if share == 1 else floors
         for name, allowed in _masks(n).items():
             when = f"`reaching`, {name}, a floor that {share:.0%} reach"
-            open_ = None if allowed is None else Allowed(allowed)
+            open_ = None if allowed is None else Allowed.where(allowed)
             found = subject.searcher.reaching(subject.rows, subject.Q, floors, open_)
             subject.require_form(found, n, allowed, when)
             subject.require_values(found.rows, found.values, when)

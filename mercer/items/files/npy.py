@@ -14,7 +14,15 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.runtime.arrays import Array
 
-__all__ = ["MAGIC", "names_of", "read_npy", "read_npz", "read_stream"]
+__all__ = [
+    "MAGIC",
+    "is_sparse_file",
+    "names_of",
+    "read_npy",
+    "read_npz",
+    "read_sparse",
+    "read_stream",
+]
 
 MAGIC = b"\x93NUMPY"
 _DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
@@ -57,11 +65,30 @@ def names_of(path: Path) -> list[str]:
 
 
 def read_npz(path: Path, key: str | None = None) -> Any:
-    """Read an array of an archive, or the sparse matrix it contains as CSR."""
+    """Read an array of an archive: X, or the only one, unless another is asked for."""
     with _opened(path) as archive:
-        if key is None and set(archive.files) >= _SPARSE:
-            return _sparse(path)
         return _plain_member(path, archive, _name(path, archive.files, key))
+
+
+def is_sparse_file(path: Path) -> bool:
+    """Whether an archive is one that scipy.sparse.save_npz wrote."""
+    return set(names_of(path)) >= _SPARSE
+
+
+def read_sparse(path: Path) -> Any:
+    """Read a sparse matrix as CSR."""
+    from scipy import sparse  # type: ignore[import-untyped]
+
+    with _opened(path):  # says what is wrong with it
+        matrix = sparse.load_npz(path)
+        if matrix.format not in ("csr", "csc", "coo"):
+            raise InputError(
+                f"{path}: the sparse matrix has the format {matrix.format!r}. csr, csc or coo is "
+                "required: matrix.tocsr()."
+            )
+        if matrix.format != "coo":
+            matrix.check_format(full_check=True)  # compiled loops trust the indices
+        return matrix.tocsr()
 
 
 @contextmanager
@@ -120,20 +147,6 @@ def _plain_member(path: Path, archive: Any, name: str) -> Array:
             raise
         _require_plain(f"{path} ({name})", np.dtype(object))
         raise
-
-
-def _sparse(path: Path) -> Any:
-    from scipy import sparse  # type: ignore[import-untyped]
-
-    matrix = sparse.load_npz(path)
-    if matrix.format not in ("csr", "csc", "coo"):
-        raise InputError(
-            f"{path}: the sparse matrix has the format {matrix.format!r}. csr, csc or coo is "
-            "required: matrix.tocsr()."
-        )
-    if matrix.format != "coo":
-        matrix.check_format(full_check=True)  # compiled loops trust the indices
-    return matrix.tocsr()
 
 
 def _damaged(path: Path, reason: BaseException) -> InputError:

@@ -23,47 +23,20 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mercer import items
 from mercer.errors import InputError
-from mercer.items.files import npy, sets, text, vectors
+from mercer.items.files import npy, text
+from mercer.items.kind import FileType, Items, Options, kind_of, kinds
 from mercer.items.ragged import Ragged
-from mercer.runtime.arrays import Array
+from mercer.runtime.arrays import Array, is_sparse
 
-__all__ = ["STANDARD_INPUT", "Items", "read_ids", "read_items"]
+__all__ = ["STANDARD_INPUT", "read_ids", "read_items"]
 
 STANDARD_INPUT = Path("-")
-_MATRICES: dict[str, Callable[[Path], Array]] = {
-    ".npy": npy.read_npy,
-    ".fvecs": vectors.read_vecs,
-    ".ivecs": vectors.read_vecs,
-    ".bvecs": vectors.read_vecs,
-    ".fbin": vectors.read_bin,
-    ".u8bin": vectors.read_bin,
-    ".i8bin": vectors.read_bin,
-}
-_TABLES = {".csv": ",", ".tsv": "\t"}
-_EXTENSIONS = [".npy", ".npz", *list(_MATRICES)[1:], *_TABLES]
-
-
-class Items(NamedTuple):
-    """What a file of items contains.
-
-    Attributes
-    ----------
-    X : ndarray or CSR matrix, shape (n, d), or Ragged
-        The items.
-    ids : ndarray of int64 or str, shape (n,), or None
-        What they are called, where the file says it.
-    """
-
-    X: Any
-    ids: Array | None
 
 
 def read_items(
@@ -97,8 +70,8 @@ def read_items(
     array(['ann', 'bob'], dtype='<U3')
     """
     path = Path(path)
-    found = _read(path, key, id_column)
-    if not isinstance(found.X, Ragged):
+    found = _read(path, Options(key, id_column))
+    if kind_of(found.X).name in ("vectors", "sparse"):
         _require_matrix(path, found.X)
     return found._replace(X=_as_shares(path, found.X)) if l1 else found
 
@@ -128,30 +101,30 @@ def read_ids(path: str | Path) -> Array:
     )
 
 
-def _read(path: Path, key: str | None, id_column: str | None) -> Items:
+def _read(path: Path, options: Options) -> Items:
     if path == STANDARD_INPUT:
         content = _standard_input()
         if content.startswith(npy.MAGIC):
-            return Items(npy.read_stream(path, io.BytesIO(content)), None)
-        return Items(*text.read_table(path, content, ",", id_column))
-    kind = path.suffix.lower()
-    if kind in _TABLES:
-        return Items(*text.read_table(path, path.read_bytes(), _TABLES[kind], id_column))
-    if id_column is not None:
+            return Items(npy.read_stream(path, io.BytesIO(content)))
+        return Items(*text.read_table(path, content, ",", options.id_column))
+    extension = "/" if path.is_dir() else path.suffix.lower()
+    types = [one for kind in kinds() for one in kind.files]
+    found = [one for one in types if extension in one.extensions]
+    if not found:
+        raise _unknown(path, types)
+    if options.id_column is not None and not any(one.has_columns for one in found):
         raise InputError(f"{path}: only tables (.csv, .tsv) have a column of ids. Pass --ids FILE.")
-    if path.is_dir():
-        return Items(*sets.read_folder(path))
-    if kind == ".npz":
-        if key is None and sets.are_sets(npy.names_of(path)):
-            return Items(sets.read_sets(path), None)
-        return Items(npy.read_npz(path, key), None)
-    if kind not in _MATRICES:
-        raise InputError(
-            f"{path}: the extension {kind or '(none)'} is unknown. Use one of "
-            f"{' '.join(_EXTENSIONS)}, a folder of sets, or - to read .csv or .npy from standard "
-            "input."
-        )
-    return Items(_MATRICES[kind](path), None)
+    others = [one for one in found if one.fits is None]
+    fitting = [one for one in found if one.fits is not None and one.fits(path, options)]
+    return (fitting or others)[0].read(path, options)
+
+
+def _unknown(path: Path, types: list[FileType]) -> InputError:
+    known = sorted({extension for one in types for extension in one.extensions} - {"/"})
+    return InputError(
+        f"{path}: the extension {path.suffix or '(none)'} is unknown. Use one of "
+        f"{' '.join(known)}, a folder of sets, or - to read .csv or .npy from standard input."
+    )
 
 
 def _standard_input() -> bytes:
@@ -180,6 +153,6 @@ def _as_shares(path: Path, X: Any) -> Any:
             "histograms are required."
         )
     shares = 1 / np.where(sums == 0, 1, sums)
-    if items.is_sparse(X):
+    if is_sparse(X):
         return X.multiply(shares[:, None]).tocsr().astype(np.float32)
     return (X * shares[:, None]).astype(np.float32)

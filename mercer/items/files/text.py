@@ -13,10 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.items.kind import Items, Options
 from mercer.runtime.arrays import Array
 
-__all__ = ["as_ids", "decode", "read_table"]
+__all__ = ["as_ids", "decode", "read_items", "read_table"]
 
+COMMAS = {".csv": ",", ".tsv": "\t"}
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -49,6 +51,12 @@ def decode(path: Path, content: bytes) -> str:
     except UnicodeDecodeError as reason:
         line = content.count(b"\n", 0, reason.start) + 1
         raise InputError(f"{path}: line {line} is not UTF-8 text. Text is required.") from None
+
+
+def read_items(path: Path, options: Options) -> Items:
+    """Read a .csv or .tsv file."""
+    comma = COMMAS[path.suffix.lower()]
+    return Items(*read_table(path, path.read_bytes(), comma, options.id_column))
 
 
 def read_table(

@@ -1,0 +1,117 @@
+"""Vectors that a kernel knows by itself: its own features, or those of one that ranks alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import items, kernels
+from mercer.embeddings.base import Embedding, Floats
+from mercer.errors import InputError
+from mercer.kernels import Alike, Kernel, Prepared
+from mercer.runtime.params import stored
+
+__all__ = ["Explicit"]
+
+
+@stored
+class Explicit(Embedding):
+    """φ(x) of a kernel that knows it, or of a kernel that ranks as the given one does.
+
+    Linear: the vectors themselves; cosine: scaled to length 1; Hellinger: their square roots, and
+    for χ², Jensen–Shannon and intersection too, which are nearly the same; Mahalanobis: Gx with
+    A = GᵀG, so that hyperplanes through them are the hash functions sign(rᵀGx) of M eq. 10. RBF
+    and exponential χ² rank by distances of such vectors. What a kernel ranks as, it declares
+    (`mercer.kernels.Facts`).
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        The similarity.
+    angles : bool
+        Whether angles at the origin should rank as a kernel that ranks by distances, as hashing by
+        hyperplanes needs. The mean of the items is then subtracted, and one coordinate is appended
+        that is the same for all of them, their root mean square length: hyperplanes lie around
+        the middle of the data, not all through one point, and angles grow with distances.
+
+    Attributes
+    ----------
+    offsets_ : ndarray of float32, shape (d,), or None
+        What is subtracted.
+    height_ : float
+        The coordinate that is appended.
+
+    Examples
+    --------
+    >>> from mercer.embeddings import Explicit
+    >>> Explicit("chi2").fit_transform([[0.25, 0.75], [1.0, 0.0]]).round(2)
+    array([[0.5 , 0.87],
+           [1.  , 0.  ]], dtype=float32)
+    >>> Explicit("rbf").fit_transform([[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
+
+    learned = ("n_features_", "offsets_", "height_")
+
+    offsets_: npt.NDArray[np.float32] | None
+    height_: float
+
+    def __init__(self, kernel: str | Kernel = "linear", angles: bool = False) -> None:
+        self.kernel = kernel
+        self.angles = angles
+        self._validate()
+
+    def _validate(self) -> None:
+        if self.of(kernels.get(self.kernel)) is None:
+            raise InputError(
+                f"no vectors are known that rank as {self.kernel!r} does. Use KernelPCA, which "
+                "takes any kernel, or declare what it ranks as."
+            )
+
+    @staticmethod
+    def of(kernel: Kernel) -> Alike | None:
+        """Return the kernel whose features are taken, or None where there is none.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> from mercer.embeddings import Explicit
+        >>> Explicit.of(kernels.RBF())
+        Alike(kernel=Linear(), by_distance=True)
+        """
+        return next((one for one in kernel.alike() if one.kernel.explicit), None)
+
+    def own(self, P: Prepared) -> npt.NDArray[np.float64]:
+        """Return |φ(x)|² of items."""
+        known = self._known.kernel
+        return np.asarray(known.diag(P.under(known), dtype=np.float64))
+
+    @property
+    def _known(self) -> Alike:
+        found = self.of(self.compared)
+        assert found is not None
+        return found
+
+    def _fit(self, X: Any) -> None:
+        P = self.compared.prepare(X)
+        self.n_features_ = P.form[1] if P.form else 0
+        self.offsets_, self.height_ = None, 0.0
+        if self.angles and self._known.by_distance:
+            rows = self._features(P)
+            self.offsets_ = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+            squares = np.square(rows - self.offsets_, dtype=np.float64)
+            self.height_ = float(np.sqrt(squares.sum() / len(rows)))
+
+    def _transform(self, P: Prepared) -> Floats:
+        rows = self._features(P)
+        if self.offsets_ is not None:
+            rows = np.pad(rows - self.offsets_, ((0, 0), (0, 1)), constant_values=self.height_)
+        return np.ascontiguousarray(rows, np.float32)
+
+    def _features(self, P: Prepared) -> Any:
+        known = self._known.kernel
+        rows = known.features(P.under(known))
+        return rows.toarray() if items.is_sparse(rows) else rows

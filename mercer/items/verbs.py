@@ -1,0 +1,211 @@
+"""What is done with items of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError, StoreError
+from mercer.items import values
+from mercer.items.kind import get, kind_of, kinds
+from mercer.runtime.arrays import Ids, is_sparse
+from mercer.runtime.border import border
+
+__all__ = [
+    "blocks",
+    "check",
+    "drop_bad",
+    "form",
+    "join",
+    "length",
+    "pack",
+    "rows_of",
+    "same",
+    "take",
+    "unpack",
+]
+
+
+def check(X: Any, kind: str = "vectors", *, nonnegative: bool = False, first_row: int = 0) -> Any:
+    """Return items in the form the package works with, or raise `InputError`.
+
+    Parameters
+    ----------
+    X : items
+        What the user gave.
+    kind : str
+        What the kernel wants: the name of a kind.
+    nonnegative : bool
+        Whether negative values are refused (histograms and counts).
+    first_row : int
+        The number of the first row, where X is a block of something larger.
+
+    Returns
+    -------
+    items
+        As the table at the top of `mercer.items` says.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.check([[1, 2], [3, 4]]).dtype
+    dtype('float32')
+    """
+    checked = get(kind).check(rows_of(X), first_row)
+    if kind != "any":
+        values.require_good(kind_of(checked), checked, nonnegative, first_row)
+    return checked
+
+
+def rows_of(X: Any) -> Any:
+    """Return X as something whose rows can be sliced and taken, without reading them.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.rows_of(("a", "b"))
+    ['a', 'b']
+    """
+    _refuse_strangers(X)
+    if hasattr(X, "to_numpy"):  # a pandas or polars table: its rows are the items
+        X = X.to_numpy()
+    if is_sparse(X):
+        X = X.tocsr()
+    if length(X) == 0:
+        raise InputError("there are no items. Pass at least one.")
+    return list(X) if isinstance(X, (tuple, range)) else X
+
+
+def _refuse_strangers(X: Any) -> None:
+    """Refuse what looks like a collection of items and is not."""
+    if isinstance(X, (str, bytes)):
+        raise InputError("got one string. Pass a list of items: [text].")
+    if isinstance(X, (dict, set, frozenset)) or X is None:
+        raise InputError(f"got a {type(X).__name__}, which has no rows. Pass a list or an array.")
+    if getattr(X, "shape", None) == ():
+        raise InputError(f"got {type(X).__name__}, which has no rows. Pass a list or an array.")
+    if not hasattr(X, "__len__") and not hasattr(X, "shape"):
+        raise InputError(
+            f"got {type(X).__name__}, which has no length. Pass a list or an array: list(items)."
+        )
+
+
+def length(X: Any) -> int:
+    """Return the number of items."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def form(X: Any) -> tuple[str, int] | None:
+    """Return what must be the same of items that are compared, and how wide they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import items
+    >>> items.form(np.zeros((3, 128)))
+    ('dense', 128)
+    """
+    return kind_of(X).form(X)
+
+
+def take(X: Any, rows: Ids) -> Any:
+    """Return the items with these row numbers, in this order.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.take(["a", "b", "c"], [2, 0])
+    ['c', 'a']
+    """
+    return kind_of(X).take(X, rows)
+
+
+def blocks(X: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
+    """Yield ``(first_row, block)`` with at most `n_rows` items each.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> list(items.blocks([1, 2, 3], 2))
+    [(0, [1, 2]), (2, [3])]
+    """
+    for start in range(0, length(X), n_rows):
+        yield start, X[start : start + n_rows]
+
+
+def join(several: Sequence[Any]) -> Any:
+    """Return the items of all, one after the other; all must be of one kind.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.join([["a"], ["b", "c"]])
+    ['a', 'b', 'c']
+    """
+    return kind_of(several[0]).join(several)
+
+
+def same(X: Any, Y: Any) -> bool:
+    """Whether two collections hold the same items.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.same(["a", "b"], ["a", "c"])
+    False
+    """
+    return X is Y or (kind_of(X) is kind_of(Y) and kind_of(X).same(X, Y))
+
+
+@border
+def drop_bad(X: Any, kind: str = "vectors") -> tuple[Any, Ids]:
+    """Return the items without NaN and infinity, and which rows they were.
+
+    Parameters
+    ----------
+    X : items
+        Items that consist of numbers: vectors, dense or sparse, or sets.
+    kind : str
+        What they are.
+
+    Returns
+    -------
+    items, ndarray of int
+        The good items and their row numbers.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> good, rows = items.drop_bad([[1.0, 2.0], [float("nan"), 0.0]])
+    >>> good, rows
+    (array([[1., 2.]], dtype=float32), array([0]))
+    """
+    checked = get(kind).check(rows_of(X))
+    good = np.flatnonzero(~values.bad_rows(kind_of(checked), checked))
+    return take(checked, good), good
+
+
+def pack(X: Any) -> dict[str, Any]:
+    """Return a collection as plain values and arrays under the name of its kind.
+
+    Examples
+    --------
+    >>> from mercer import items
+    >>> items.unpack(items.pack(["cat", "dog"]))
+    ['cat', 'dog']
+    """
+    kind = kind_of(X)
+    return {kind.name: kind.pack(X)}
+
+
+def unpack(tree: dict[str, Any]) -> Any:
+    """Return what `pack` described; arrays that are mapped from disk stay so."""
+    [(name, packed)] = tree.items()
+    if name not in (kind.name for kind in kinds()):
+        raise StoreError(
+            f"it has items of a kind {name!r} that is not known here. If it is your own, call "
+            "mercer.items.register before loading."
+        )
+    return get(name).unpack(packed)

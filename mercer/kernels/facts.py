@@ -1,0 +1,141 @@
+"""What is true of a kernel: facts that it declares, and that the rest of the package builds on.
+
+Nobody asks what class a kernel is. A kernel of your own may declare the same facts as a built-in
+one, and is then treated as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from mercer.errors import KernelError
+from mercer.kernels.prepared import Prepared
+from mercer.kernels.similarity import Similarity
+from mercer.runtime.arrays import Array
+
+__all__ = ["Alike", "Facts", "Homogeneous"]
+
+
+class Homogeneous(NamedTuple):
+    """k(x, y) = Σ √(x_i y_i) K(log y_i/x_i), with K the Fourier transform of κ.
+
+    Attributes
+    ----------
+    signature : callable
+        K.
+    density : callable
+        κ.
+    """
+
+    signature: Callable[[Array], Array]
+    density: Callable[[Array], Array]
+
+
+class Alike(NamedTuple):
+    """A kernel that ranks, exactly or nearly, as another one does.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    by_distance : bool
+        Whether the distance in its space ranks alike, instead of its value.
+    """
+
+    kernel: Any
+    by_distance: bool
+
+
+class Facts(Similarity):
+    """What is true of a kernel beyond what it takes; by default, nothing is known.
+
+    Attributes
+    ----------
+    explicit : bool
+        Whether φ(x) with k(x, y) = ⟨φ(x), φ(y)⟩ is known and cheap: `features` returns it.
+    ranks_as : Kernel or None
+        A kernel that orders all items as this one does, whatever the query.
+    nearly : Kernel or None
+        A kernel with nearly the same values, whose features are cheap.
+    by_distance : bool
+        Whether it falls with the distance in the space of the kernel it `wraps`.
+    additive : bool
+        Whether it is a sum over the features, k(x, y) = Σ κ(x_i, y_i).
+    homogeneous : Homogeneous or None
+        Its signature and spectrum, where the terms of that sum are homogeneous.
+    power : int or None
+        p, where k(x, y) = exp(-γ Σ |x_i - y_i|^p); `rate` returns γ.
+    intersects : bool
+        Whether k(x, y) = Σ_b c_b min(n_b(x), n_b(y)), with prepared `bins` and `counts`, and
+        `coefficients` c.
+    wraps : Kernel or None
+        The kernel whose values it is a function of.
+    is_learned : bool
+        Whether it carries a metric that was learned.
+    over : Kernel or None
+        The kernel that a metric was learned over, in the span of some basis items.
+    ceiling : Kernel or None
+        A kernel that is never below this one.
+    anchors : Prepared or None
+        Items that landmarks should have among them.
+    """
+
+    explicit: bool = False
+    by_distance: bool = False
+    additive: bool = False
+    homogeneous: Homogeneous | None = None
+    power: int | None = None
+    intersects: bool = False
+    is_learned: bool = False
+    ranks_as: Any = None
+    nearly: Any = None
+    wraps: Any = None
+    over: Any = None
+    ceiling: Any = None
+
+    @property
+    def anchors(self) -> Prepared | None:
+        """Items that landmarks should have among them, prepared for this kernel, or None."""
+        return None
+
+    def features(self, P: Prepared) -> Any:
+        """Return φ of prepared items, float32, dense or sparse, shape (len(P), d)."""
+        raise KernelError(f"{self!r} does not know φ(x). Its values are all there is.")
+
+    def rate(self, n_features: int) -> float:
+        """Return γ, where there is a `power`."""
+        raise KernelError(f"{self!r} has no rate.")
+
+    def stretch(self, P: Prepared) -> Any:
+        """Return |φ(x)| of items relative to that of `angles_of`."""
+        return 1.0
+
+    @property
+    def angles_of(self) -> Any:
+        """The kernel inside that has the same angles: lengths in its space may differ."""
+        return self
+
+    @property
+    def innermost(self) -> Any:
+        """The kernel inside of all that wrap another one."""
+        return self if self.wraps is None else self.wraps.innermost
+
+    def alike(self) -> Iterator[Alike]:
+        """Yield this kernel and those that rank as it does, exactly or nearly.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> list(kernels.ExpChi2().exp(2.0).alike())[-1]
+        Alike(kernel=Hellinger(), by_distance=True)
+        """
+        kernel, by_distance = self, False
+        while kernel is not None:
+            yield Alike(kernel, by_distance)
+            if kernel.by_distance:
+                kernel, by_distance = kernel.wraps, True
+            elif kernel.nearly is not None or by_distance:  # the same order is not enough there
+                kernel = kernel.nearly
+            else:
+                kernel = kernel.ranks_as

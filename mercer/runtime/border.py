@@ -1,0 +1,106 @@
+"""The border between users and the package: who asked, on how many threads, with a bar or not."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from mercer.errors import InputError
+
+__all__ = ["about", "asked", "border"]
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class _Asked(threading.local):
+    """What the user asked for in the call under way on this thread.
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        How many threads; see `mercer.runtime.parallel.count`.
+    show_progress : bool or None
+        Whether to show a progress bar; see `mercer.runtime.progress.bar`.
+    at_work : bool
+        Whether this thread does one of several tasks: whatever it calls is serial and silent.
+    """
+
+    n_jobs: int | None = None
+    show_progress: bool | None = None
+    at_work: bool = False
+
+
+asked = _Asked()
+
+
+def border(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Make a function one that users call; use it as a decorator.
+
+    Errors about input begin with its name, however deep inside they are raised. Its arguments
+    `n_jobs` and `show_progress`, where it has them, hold for everything that is done inside, so
+    that nothing hands them down. Of borders inside borders the outermost gives the name.
+
+    Examples
+    --------
+    >>> from mercer.errors import InputError
+    >>> from mercer.runtime.border import border
+    >>> @border
+    ... def look(k):
+    ...     raise InputError(f"k is {k}. Pass a number of at least 1.")
+    >>> look(0)
+    Traceback (most recent call last):
+    mercer.errors.InputError: look: k is 0. Pass a number of at least 1.
+    """
+
+    @functools.wraps(function)
+    def inside(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        before = asked.n_jobs, asked.show_progress
+        for name in ("n_jobs", "show_progress"):
+            if kwargs.get(name) is not None:
+                setattr(asked, name, kwargs[name])
+        try:
+            return function(*args, **kwargs)
+        except InputError as error:
+            error.where = _name(function, args)
+            raise
+        finally:
+            asked.n_jobs, asked.show_progress = before
+
+    return inside
+
+
+@contextmanager
+def about(what: str) -> Iterator[None]:
+    """Name what an error about input is about, where a call takes several things.
+
+    Examples
+    --------
+    >>> from mercer.errors import InputError
+    >>> from mercer.runtime.border import about
+    >>> with about("the queries"):
+    ...     raise InputError("there are none.")
+    Traceback (most recent call last):
+    mercer.errors.InputError: the queries: there are none.
+    """
+    try:
+        yield
+    except InputError as error:
+        error.args = (f"{what}: {error.args[0]}",)
+        error.where = ""
+        raise
+
+
+def _name(function: Any, args: tuple[Any, ...]) -> str:
+    """Return what users call a function: ``Index.add``, ``Chi2`` or ``ground_truth``."""
+    name: str = function.__name__
+    if "." not in function.__qualname__.rpartition("<locals>.")[2]:
+        return name
+    owner = args[0] if isinstance(args[0], type) else type(args[0])
+    if name == "_validate" or owner is args[0]:
+        return owner.__name__ if name == "_validate" else f"{owner.__name__}.{name}"
+    label: str = getattr(args[0], "label", owner.__name__)
+    return label if name.startswith("__") else f"{label}.{name}"
