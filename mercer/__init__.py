@@ -14,137 +14,37 @@ searchers (`mercer.search`); truth and recall (`mercer.evaluate`), optimal match
 
 from __future__ import annotations
 
+import ast
 import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from mercer import (
-        codes,
-        embeddings,
-        evaluate,
-        items,
-        kernels,
-        learn,
-        search,
-        testing,
-    )
-    from mercer.errors import (
-        CertificateWarning,
-        CheckError,
-        InputError,
-        KernelError,
-        LearningWarning,
-        MercerError,
-        NotFittedError,
-        StoreError,
-    )
-    from mercer.index import Index, Matches, load
-    from mercer.items import Ragged
-    from mercer.kernels import kernel, register
-    from mercer.methods import (
-        brute,
-        exact,
-        fourier,
-        graph,
-        inverted,
-        klsh,
-        kpca_lsh,
-        kpca_pq,
-        learned,
-        lsh,
-        pyramid,
-        relearn,
-        rmmh,
-    )
-    from mercer.store import verify
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "mercer.errors": (
-        "CertificateWarning",
-        "CheckError",
-        "InputError",
-        "KernelError",
-        "LearningWarning",
-        "MercerError",
-        "NotFittedError",
-        "StoreError",
-    ),
-    "mercer.index": ("Index", "Matches", "load"),
-    "mercer.items": ("Ragged",),
-    "mercer.kernels": ("kernel", "register"),
-    "mercer.methods": (
-        "brute",
-        "exact",
-        "fourier",
-        "graph",
-        "inverted",
-        "klsh",
-        "kpca_lsh",
-        "kpca_pq",
-        "learned",
-        "lsh",
-        "pyramid",
-        "relearn",
-        "rmmh",
-    ),
-    "mercer.store": ("verify",),
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+def _homes() -> dict[str, str]:
+    """Return where each public name stands; `__init__.pyi` says it once, to type checkers too."""
+    tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+_HOMES = _homes()
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     """Import a part when it is first asked for: all of them take a fifth of a second."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'mercer' has no attribute {name!r}")
-    if name in _HOME:
-        found = getattr(importlib.import_module(_HOME[name]), name)
-    else:
+    home = _HOMES[name]
+    if home == "mercer":
         found = importlib.import_module(f"mercer.{name}")
+    else:
+        found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *(name for name in __all__ if name not in globals())]
-
-
-__all__ = [
-    "CertificateWarning",
-    "CheckError",
-    "Index",
-    "InputError",
-    "KernelError",
-    "LearningWarning",
-    "Matches",
-    "MercerError",
-    "NotFittedError",
-    "Ragged",
-    "StoreError",
-    "brute",
-    "codes",
-    "embeddings",
-    "evaluate",
-    "exact",
-    "fourier",
-    "graph",
-    "inverted",
-    "items",
-    "kernel",
-    "kernels",
-    "klsh",
-    "kpca_lsh",
-    "kpca_pq",
-    "learn",
-    "learned",
-    "load",
-    "lsh",
-    "pyramid",
-    "register",
-    "relearn",
-    "rmmh",
-    "search",
-    "testing",
-    "verify",
-]
+    return sorted({*globals(), *__all__})

@@ -17,17 +17,6 @@ Each message says where it happened and what was found, what is required, and wh
 
 from __future__ import annotations
 
-__all__ = [
-    "CertificateWarning",
-    "CheckError",
-    "InputError",
-    "KernelError",
-    "LearningWarning",
-    "MercerError",
-    "NotFittedError",
-    "StoreError",
-]
-
 
 class MercerError(Exception):
     """The root of all errors of this package."""

@@ -17,8 +17,6 @@ from mercer.index.matches import Matches
 from mercer.items.files import STANDARD_INPUT
 from mercer.runtime.arrays import Array
 
-__all__ = ["Form", "print_facts", "write"]
-
 SHOWN = 200  # lines of a table, at most: nobody reads more
 STANDARD_OUTPUT = STANDARD_INPUT  # both are written "-"
 

@@ -16,20 +16,6 @@ from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
 from mercer.store.manifest import MANIFEST
 
-__all__ = [
-    "choose_ids",
-    "make_index",
-    "make_kernel",
-    "match_ids",
-    "read_allowed",
-    "read_given_ids",
-    "require_free",
-    "require_names",
-    "require_one_reader",
-    "require_writable",
-]
-
-
 WORDS = {"true": True, "false": False, "none": None}
 
 

@@ -16,8 +16,6 @@ from mercer.errors import InputError
 from mercer.items import length
 from mercer.items.files import read_items
 
-__all__ = ["UsageError", "app", "call"]
-
 WIDTH = 88  # of the help, on every terminal: the reference is made from it
 # newer versions of typer carry their own click, so UsageError has no address of its own
 UsageError: Any = typer.BadParameter.__base__

@@ -9,8 +9,6 @@ from typing import Any
 from mercer import evaluate
 from mercer.index import Index
 
-__all__ = ["compare"]
-
 
 def compare(
     index: Index, X: Any, Q: Any, k: int, candidates: int | None, threads: int | None

@@ -11,8 +11,6 @@ from typing import NoReturn
 from mercer.cli import commands
 from mercer.errors import CertificateWarning, MercerError
 
-__all__ = ["main"]
-
 INTERRUPTED = 130  # the status shells give to Ctrl-C
 
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from mercer.runtime import parallel
 
-__all__ = ["BALANCES", "Groups", "balanced"]
-
 Floats = npt.NDArray[np.float32]
 Matrix = npt.NDArray[np.float64]
 ROUNDS = 20  # of learning a rotation: centroids and rotation in turn

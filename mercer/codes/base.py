@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from mercer.runtime.params import Params
 
-__all__ = ["Code"]
-
 
 class Code(Params):
     """A map from float32 vectors to bytes, learned by `fit`.

@@ -13,8 +13,6 @@ from mercer.errors import InputError
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, stored
 
-__all__ = ["Product"]
-
 Floats = npt.NDArray[np.float32]
 BLOCK = 16_384  # vectors encoded in one task
 POINTS = 256  # vectors a centroid is learned from, at most

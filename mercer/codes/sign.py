@@ -12,8 +12,6 @@ from mercer.errors import InputError
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, stored
 
-__all__ = ["Sign"]
-
 DRAWS = (None, "gaussian", "orthogonal")
 BLOCK = 4096  # vectors encoded in one go
 

@@ -15,8 +15,6 @@ from numba import njit
 from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import SPREAD, bits_of, float_of, scattered
 
-__all__ = ["motion", "project"]
-
 SHORTEST = 2.0**-24  # an interval inside which real counts are interpolated
 MOST_NODES = 128  # of one count: 2 log2(2^32) octaves and halvings, and 24 below 1
 

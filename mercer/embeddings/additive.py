@@ -8,15 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items, kernels
-from mercer.embeddings.feature_map import FeatureMap, Floats
+from mercer.embeddings.base import Floats
+from mercer.embeddings.feature_map import FeatureMap
 from mercer.embeddings.subspace import Matrix, Spectrum, basis, rotation
 from mercer.errors import InputError
 from mercer.kernels import Kernel
 from mercer.kernels.facts import Homogeneous
 from mercer.kernels.sampling import sampled
 from mercer.runtime.params import check_count, check_number, stored
-
-__all__ = ["AdditiveMap", "FeatureKPCA"]
 
 RATIOS = np.linspace(0, 12, 481)  # log y/x: beyond, the smaller of both adds nothing
 INTERVALS = np.geomspace(0.05, 2, 400)

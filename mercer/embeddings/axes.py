@@ -8,8 +8,6 @@ import numpy.typing as npt
 from mercer.embeddings.subspace import Spectrum, leading
 from mercer.runtime.arrays import Ids
 
-__all__ = ["enough", "principal"]
-
 Floats = npt.NDArray[np.float32]
 SHARE = 0.99  # of the variance is kept, with 128 axes at most; or
 SAME, MOST = 0.8, 1024  # more axes, so many at most, until this share of the nearest stays so

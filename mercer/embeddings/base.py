@@ -14,8 +14,6 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime.border import border
 from mercer.runtime.params import Params
 
-__all__ = ["Embedding"]
-
 Floats = npt.NDArray[np.float32]
 
 

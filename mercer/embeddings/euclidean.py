@@ -21,8 +21,6 @@ from mercer.runtime.arrays import Array
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count, stored
 
-__all__ = ["Euclidean"]
-
 HOW = ("auto", "kpca", "explicit", "additive")
 WIDEST = 2048  # features up to which a map of each of them is cheaper than landmarks
 LANDMARKS = (32, 256)  # a quarter of the items, between these

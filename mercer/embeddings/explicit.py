@@ -13,8 +13,6 @@ from mercer.errors import InputError
 from mercer.kernels import Alike, Kernel, Prepared
 from mercer.runtime.params import stored
 
-__all__ = ["Explicit"]
-
 
 @stored
 class Explicit(Embedding):

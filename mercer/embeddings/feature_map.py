@@ -12,8 +12,6 @@ from mercer.embeddings.base import Embedding, Floats
 from mercer.kernels import Prepared
 from mercer.runtime import parallel
 
-__all__ = ["FeatureMap", "Floats"]
-
 BLOCK = 2048  # items mapped in one task
 
 

@@ -17,8 +17,6 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, check_number, stored
 
-__all__ = ["FourierDirections"]
-
 TERMS = 1000  # of the sum of `agreement`: what is left out is below 1 / 4000
 FLAT = 1e-10  # a variance of unit vectors below it is mostly rounding
 

@@ -14,8 +14,6 @@ from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import check_count, check_number, stored
 
-__all__ = ["KLSHDirections"]
-
 CENTERS = ("both", "landmarks", "none")
 THRESHOLD = 1e-10  # of the largest eigenvalue: smaller ones are rounding
 

@@ -26,8 +26,6 @@ from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import TINY, unit
 from mercer.runtime.params import check_count, stored
 
-__all__ = ["KernelPCA"]
-
 LONGEST = 4096  # reach with which float32 moves a vector by a thousandth of its length
 LARGEST = 2.0**120  # self-similarity whose inner products float32 can still hold
 

@@ -13,8 +13,6 @@ from mercer.kernels import Prepared
 from mercer.kernels.sampling import sampled
 from mercer.runtime import parallel
 
-__all__ = ["LandmarkMap"]
-
 BLOCK = 1024  # items embedded in one task: weights are packed once for so many
 
 

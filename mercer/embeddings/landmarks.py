@@ -11,8 +11,6 @@ from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.arrays import Ids
 
-__all__ = ["WAYS", "choose"]
-
 Pick = Callable[[npt.NDArray[np.float64], np.random.Generator], int]
 
 

@@ -14,8 +14,6 @@ from mercer.kernels import Kernel
 from mercer.runtime.arrays import Ids
 from mercer.runtime.params import check_count, check_number, stored
 
-__all__ = ["MaxMarginDirections"]
-
 MOST_STEPS = 100_000  # of one SVM; far more than 32 items need, unless C is huge and nothing splits
 
 

@@ -15,8 +15,6 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, stored
 
-__all__ = ["LearnedDirections", "has_directions"]
-
 BLOCK = 1024  # items projected in one task
 Matrix = npt.NDArray[np.float64]
 

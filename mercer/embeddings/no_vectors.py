@@ -10,8 +10,6 @@ from mercer.embeddings.base import Embedding, Floats
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import stored
 
-__all__ = ["NoVectors"]
-
 TRIED = 1000  # items looked at by `fit`
 
 

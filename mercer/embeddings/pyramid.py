@@ -15,8 +15,6 @@ from mercer.kernels.pyramids import as_rows
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, stored
 
-__all__ = ["PyramidDirections"]
-
 BLOCK = 64  # sets projected by one task
 MODES = ("walk", "paper")
 

@@ -11,8 +11,6 @@ from mercer.embeddings.explicit import Explicit
 from mercer.kernels import Cosine, Hellinger, Kernel, Linear, Prepared
 from mercer.runtime.arrays import Array, Ids
 
-__all__ = ["Trial", "stand_ins"]
-
 Floats = npt.NDArray[np.float32]
 ROWS, QUERIES = 4000, 100  # of a trial, at most
 WANTED = 10  # nearest items of each query

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from mercer.kernels.similarity import unit
 
-__all__ = ["Spectrum", "basis", "centred", "departure", "exact_weights", "leading", "rotation"]
-
 Matrix = npt.NDArray[np.float64]
 SHARE = 0.94  # of the energy that is kept by default: beyond, search by distance gains little
 STEP, MOST = 8, 128  # of them: a multiple of the first, and at most the second

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count, check_number
 
-__all__ = ["EPSILONS", "LowRankBound", "low_rank_bound", "sampled_floors", "similarity_floor"]
-
 EPSILONS = (0.0, 0.5, 1.0)  # for which the data-dependent bound is kept
 SAMPLE = 256  # items that it is measured on
 

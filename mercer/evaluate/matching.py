@@ -15,8 +15,6 @@ from mercer.errors import InputError
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 
-__all__ = ["Matching", "equal_mass_matching", "partial_matching"]
-
 
 class Matching(NamedTuple):
     """Pairs of points of two sets.

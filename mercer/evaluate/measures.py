@@ -13,8 +13,6 @@ from mercer.index import Index, Matches
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
-__all__ = ["recall", "recall_at"]
-
 TIE = 1e-6  # scores closer than this, relatively, are equal
 
 

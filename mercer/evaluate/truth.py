@@ -24,8 +24,6 @@ from mercer.runtime.border import about, border
 from mercer.runtime.params import check_count
 from mercer.search.everything import AllRows
 
-__all__ = ["ground_truth"]
-
 BLOCK_BYTES = 1 << 26  # items read and compared in one go, at most
 BLOCK_PAIRS = 100_000_000  # pairs compared before the progress bar moves
 

@@ -9,8 +9,6 @@ import numpy as np
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.topk import is_worse
 
-__all__ = ["contenders", "drop_known", "keep_values", "settled"]
-
 
 @cached_njit(nogil=True)
 def contenders(ids, scores, margins, k):  # type: ignore[no-untyped-def]

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from mercer.errors import InputError, NotFittedError
 
-__all__ = ["relaxation", "residual_cosines", "usable"]
-
 
 def residual_cosines(
     scores: npt.ArrayLike, Zq: npt.ArrayLike, Zx: npt.ArrayLike

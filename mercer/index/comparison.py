@@ -8,8 +8,6 @@ from mercer.index.recipe import Recipe
 from mercer.kernels import Prepared
 from mercer.runtime import parallel
 
-__all__ = ["Comparison"]
-
 TASKS_PER_THREAD = 4  # so that no thread waits long for the last one
 LEAST_QUERIES, MOST_QUERIES = 32, 256  # together: fewer would read the items too often
 KEPT = 1 << 22  # items kept for the queries of one task, at most

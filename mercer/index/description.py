@@ -14,8 +14,6 @@ from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
 from mercer.search import Searcher
 
-__all__ = ["describe"]
-
 SHOWN = 8  # eigenvalues listed
 SIMILARITIES = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)  # at which the expected collision rate is told
 CODES = 10_000  # codes looked at for balance and entropy

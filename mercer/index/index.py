@@ -22,8 +22,6 @@ from mercer.runtime.border import border
 from mercer.runtime.params import Params, check_number
 from mercer.search import Searcher
 
-__all__ = ["Index"]
-
 
 class Index(Params):
     """Items that can be searched by similarity, added to, removed from, filtered and saved.

@@ -12,8 +12,6 @@ from mercer.errors import KernelError, StoreError
 from mercer.index import packing
 from mercer.index.index import Index
 
-__all__ = ["READERS", "load"]
-
 
 def load(path: str | os.PathLike[str]) -> Index:
     """Return the index that `Index.save` wrote to a folder.

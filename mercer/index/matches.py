@@ -14,8 +14,6 @@ from mercer.runtime import topk
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 
-__all__ = ["Matches"]
-
 
 @dataclass(frozen=True)
 class Matches:

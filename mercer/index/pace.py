@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from mercer.runtime import parallel
 
-__all__ = ["Pace"]
-
 WORTH = 3e-3  # seconds of work for each thread: starting one and waiting for it costs a third
 
 

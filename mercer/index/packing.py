@@ -24,8 +24,6 @@ from mercer.store.objects import (
 )
 from mercer.store.witness import check_samples, samples
 
-__all__ = ["check_kernel", "pack", "unpack_recipe", "unpack_segments"]
-
 
 def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str, Any]:
     """Return an index as a tree that `mercer.store` can write.

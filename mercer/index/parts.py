@@ -14,8 +14,6 @@ from mercer.kernels import Prepared
 from mercer.search import Allowed, Rows
 from mercer.search.base import Floats
 
-__all__ = ["Part", "Queries"]
-
 
 class Part:
     """The rows of a segment that a search looks at.

@@ -17,8 +17,6 @@ from mercer.runtime import parallel, topk
 from mercer.runtime.arrays import Array, Ids
 from mercer.search.base import BoundedSearcher, Candidates, Floats, Mask
 
-__all__ = ["SPARE", "Ranking"]
-
 SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
 LEAST = 100  # candidates scored where nothing tells when to stop
 ROUND = 32  # candidates of each query scored before the threshold is looked at again

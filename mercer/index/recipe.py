@@ -18,8 +18,6 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime.arrays import Array
 from mercer.search import BoundedSearcher, Everything, Searcher
 
-__all__ = ["Recipe"]
-
 RATIO = 4  # times as many rows as all after it: a segment with fewer is joined with them
 
 

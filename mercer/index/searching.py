@@ -23,8 +23,6 @@ from mercer.runtime.arrays import Array
 from mercer.runtime.params import check_count
 from mercer.search import Searcher
 
-__all__ = ["DISPROVED", "Search", "certified", "check_effort"]
-
 Found = TypeVar("Found")
 QUERIES = 256  # answered together: more would not fit in the cache with their bounds
 KEPT = 1 << 22  # items kept for the queries of one task, at most

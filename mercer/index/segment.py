@@ -15,8 +15,6 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.search import Allowed, Rows
 from mercer.search.base import Mask
 
-__all__ = ["Segment", "as_ids"]
-
 
 @dataclass(frozen=True, eq=False)
 class Segment:

@@ -15,8 +15,6 @@ from mercer.runtime.arrays import Array
 from mercer.search import Allowed
 from mercer.search.base import Mask
 
-__all__ = ["Segments"]
-
 
 @dataclass(frozen=True)
 class Segments:

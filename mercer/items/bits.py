@@ -12,8 +12,6 @@ from mercer.items.kind import FileType, register
 from mercer.items.vectors import Vectors, as_matrix
 from mercer.runtime.arrays import Array, is_sparse
 
-__all__ = ["Bits", "pack_bits"]
-
 ROWS = 4096  # of a sparse matrix, packed in one go
 
 

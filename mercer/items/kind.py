@@ -18,8 +18,6 @@ import numpy.typing as npt
 from mercer.errors import InputError, StoreError
 from mercer.runtime.arrays import Array, Ids
 
-__all__ = ["FileType", "Items", "Kind", "Options", "get", "kind_of", "kinds", "register"]
-
 Mask = npt.NDArray[np.bool_]
 
 

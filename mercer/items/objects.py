@@ -13,8 +13,6 @@ from mercer.errors import StoreError
 from mercer.items.kind import Kind, register
 from mercer.runtime.arrays import Array, Ids
 
-__all__ = ["Objects"]
-
 
 class Objects(Kind):
     """Lists, arrays of objects, and collections that bring verbs of their own; as they are.

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from mercer.errors import InputError
 from mercer.runtime.arrays import Array, Ids
 
-__all__ = ["Ragged"]
-
 
 class Ragged:
     """Sets of vectors: set ``i`` is ``values[offsets[i]:offsets[i + 1]]``.

@@ -14,8 +14,6 @@ from mercer.items.ragged import Ragged
 from mercer.items.vectors import VECTORS
 from mercer.runtime.arrays import Array, Ids
 
-__all__ = ["Sets"]
-
 
 class Sets(Kind):
     """`Ragged`, or lists of arrays (size, d), kept as `Ragged`."""

@@ -12,8 +12,6 @@ from mercer.items.files import npy
 from mercer.items.kind import FileType, Items, Kind, Mask, register
 from mercer.runtime.arrays import Array, is_sparse
 
-__all__ = ["SPARSE", "Sparse"]
-
 
 class Sparse(Kind):
     """SciPy's sparse matrices and arrays, kept as CSR of float32."""

@@ -11,8 +11,6 @@ from mercer.errors import InputError
 from mercer.items.kind import Kind, Mask
 from mercer.runtime.arrays import Array
 
-__all__ = ["bad_rows", "require_good"]
-
 CHECK_BYTES = 1 << 22  # how much of an array is looked at in one go
 
 

@@ -14,8 +14,6 @@ from mercer.items.ragged import Ragged
 from mercer.items.sparse import SPARSE
 from mercer.runtime.arrays import Array, is_sparse
 
-__all__ = ["VECTORS", "Vectors", "as_matrix"]
-
 STORED = "biufcUSmM"  # kinds of arrays that are plain data
 
 

@@ -13,20 +13,6 @@ from mercer.items.kind import get, kind_of, kinds
 from mercer.runtime.arrays import Ids, is_sparse
 from mercer.runtime.border import border
 
-__all__ = [
-    "blocks",
-    "check",
-    "drop_bad",
-    "form",
-    "join",
-    "length",
-    "pack",
-    "rows_of",
-    "same",
-    "take",
-    "unpack",
-]
-
 
 def check(X: Any, kind: str = "vectors", *, nonnegative: bool = False, first_row: int = 0) -> Any:
     """Return items in the form the package works with, or raise `InputError`.

@@ -9,8 +9,6 @@ from mercer.kernels._loops import AHEAD
 from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import borrow, popcount, prefetch
 
-__all__ = ["count", "gather", "tile"]
-
 
 @cached_njit(**FAST)
 def count(X, out):  # type: ignore[no-untyped-def]

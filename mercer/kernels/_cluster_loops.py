@@ -8,8 +8,6 @@ from numba import njit
 from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import borrow
 
-__all__ = ["descend", "nearest"]
-
 
 @njit(**FAST)
 def _nearest(x, centers, start, stop):  # type: ignore[no-untyped-def]

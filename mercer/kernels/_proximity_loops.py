@@ -7,8 +7,6 @@ from numba import njit
 
 from mercer.runtime.jit import cached_njit
 
-__all__ = ["neighbours"]
-
 # no fast mathematics: equal distances must come out equal, whichever way they are computed
 STRICT = {"nogil": True, "error_model": "numpy"}
 

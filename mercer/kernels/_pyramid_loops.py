@@ -13,8 +13,6 @@ from numba import njit
 from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import SPREAD, scattered
 
-__all__ = ["LEVEL_BITS", "count", "gather", "grid", "own", "tile"]
-
 LEVEL_BITS = 58  # of the number of a uniform bin: the level stands above them
 ROOM = 8  # places in the table of a query for each of its bins: most lookups end at the first
 

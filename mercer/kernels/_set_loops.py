@@ -13,8 +13,6 @@ import numpy as np
 from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import borrow
 
-__all__ = ["add_sums", "keep_best", "to_matches"]
-
 # infinite values are kept as they are, so that they can be reported
 FINITE_OR_NOT = FAST | {"fastmath": {"nnan", "nsz", "reassoc", "arcp", "contract"}}
 

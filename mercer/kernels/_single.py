@@ -19,8 +19,6 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.errors import NumbaError
 from numba.core.untyped_passes import ReconstructSSA
 
-__all__ = ["SinglePrecision"]
-
 POWERS = (operator.pow, operator.ipow)  # an integer exponent means repeated multiplication
 
 

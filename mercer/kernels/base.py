@@ -22,8 +22,6 @@ from mercer.kernels.similarity import require_range, scaled_rows, unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number, plain
 
-__all__ = ["Exp", "Kernel", "Normalized", "Product", "Radial", "Scaled", "Sum"]
-
 
 class Kernel(Facts):
     """A similarity that can be added, multiplied and normalised; the base of all kernels.

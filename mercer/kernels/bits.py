@@ -14,8 +14,6 @@ from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number
 
-__all__ = ["Tanimoto", "Tversky"]
-
 
 class Tversky(Kernel):
     """k(x, y) = |x∩y| / (|x∩y| + a |x-y| + b |y-x|), and 1 where that is 0/0.

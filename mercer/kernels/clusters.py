@@ -11,8 +11,6 @@ from mercer.kernels import _cluster_loops as _loops
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, Ids
 
-__all__ = ["Tree", "grow", "k_means", "nearest"]
-
 ITERATIONS = 20
 FEWEST = 2  # vectors for each new cluster: with fewer, a cluster is not cut
 

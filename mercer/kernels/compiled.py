@@ -26,8 +26,6 @@ from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.jit import FAST
 
-__all__ = ["CompiledKernel", "kernel"]
-
 PairFunction = Callable[[Any, Any], float]
 INFINITE_WORDS = {"inf", "nan", "isinf", "isnan", "isfinite", "nanmin", "nanmax", "nansum"}
 TRIAL_ROWS = 4  # items on which a new kernel is tried before it is used

@@ -18,8 +18,6 @@ from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number
 
-__all__ = ["Corr"]
-
 SAMPLE = 64  # sets from which `for_data` estimates a mean distance
 DOUBLE = np.dtype(np.float64)
 

@@ -14,8 +14,6 @@ from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import Similarity
 from mercer.runtime.arrays import Array
 
-__all__ = ["Alike", "Facts", "Homogeneous"]
-
 
 class Homogeneous(NamedTuple):
     """k(x, y) = Σ √(x_i y_i) K(log y_i/x_i), with K the Fourier transform of κ.

@@ -21,16 +21,6 @@ from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number, plain
 
-__all__ = [
-    "DistanceKernel",
-    "FunctionKernel",
-    "GramKernel",
-    "Precomputed",
-    "from_distance",
-    "from_function",
-    "from_gram",
-]
-
 TRIAL_ITEMS = 3  # items on which a new function is tried before it is used
 UNDERFLOW = 87.0  # exp(-87) is the smallest normal float32
 

@@ -15,8 +15,6 @@ from mercer.kernels.similarity import require_range
 from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum
 from mercer.runtime.arrays import Array, DType
 
-__all__ = ["Chi2", "ExpChi2", "Hellinger", "Intersection", "JensenShannon", "MinMax"]
-
 
 class Hellinger(DotProduct):
     """k(x, y) = Σ √(x_i y_i), also called Bhattacharyya: the linear kernel of square roots.

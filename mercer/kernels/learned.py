@@ -18,8 +18,6 @@ from mercer.kernels.sums import DotProduct
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
 
-__all__ = ["Learned", "Mahalanobis"]
-
 Matrix = npt.NDArray[np.float64]
 BLOCK = 16_384  # items prepared in one go
 NEGATIVE = 1e-10  # of the largest eigenvalue: what rounding makes of 0

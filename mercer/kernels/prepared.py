@@ -11,8 +11,6 @@ from mercer import items
 from mercer.errors import StoreError
 from mercer.runtime.arrays import Ids
 
-__all__ = ["Prepared"]
-
 
 class Prepared:
     """What ``kernel.prepare(X)`` returns: aligned parts with names, one row per item in each.

@@ -16,8 +16,6 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
-__all__ = ["ProximityDistribution"]
-
 MOST_RANKS = 255  # so that a rank fits in a byte
 MOST_WORDS = 1 << 15
 

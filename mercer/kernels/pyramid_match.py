@@ -17,8 +17,6 @@ from mercer.kernels.sampling import sampled
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count, check_number
 
-__all__ = ["PyramidMatch"]
-
 FARTHEST = 2.0**52  # bins from the origin: beyond, double precision does not know the bin
 MOST_LEVELS = 24
 HALVINGS = 16  # of the range of the data, at most

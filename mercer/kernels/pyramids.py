@@ -17,14 +17,6 @@ from mercer.kernels.similarity import unit
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
 
-__all__ = [
-    "Pyramid",
-    "as_rows",
-    "histograms",
-    "level_weights",
-    "shares",
-]
-
 POINTS = 1 << 18  # points binned in one go
 PROBES = 64  # sets whose neighbours `for_data` looks for
 NORMS = (None, "minimum")

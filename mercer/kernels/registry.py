@@ -22,8 +22,6 @@ from mercer.kernels.vocabulary import VocabularyPyramid
 from mercer.runtime.border import border
 from mercer.runtime.params import Params, plain, stored
 
-__all__ = ["NAMES", "from_spec", "get", "names", "register", "to_spec", "unregister"]
-
 NAMES: dict[str, type[Kernel]] = {
     "chi2": Chi2,
     "exp_chi2": ExpChi2,

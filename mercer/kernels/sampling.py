@@ -9,8 +9,6 @@ import numpy as np
 from mercer import items
 from mercer.runtime.arrays import Array
 
-__all__ = ["mean_between", "sampled"]
-
 SAMPLE = 1000  # items that are looked at by default
 
 

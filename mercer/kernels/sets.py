@@ -20,8 +20,6 @@ from mercer.kernels.vectors import RBF, Cosine
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
 
-__all__ = ["MaxSim", "SetKernel", "SumMatch", "best_means", "run_maxima"]
-
 ROWS, COLUMNS = 256, 2048  # vectors compared in one block, which stays in the cache
 DOUBLE = np.dtype(np.float64)
 

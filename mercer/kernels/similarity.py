@@ -22,8 +22,6 @@ from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.border import border
 from mercer.runtime.params import Params
 
-__all__ = ["TINY", "Similarity", "require_range", "scaled_rows", "unit"]
-
 GATHER_ROWS = 64  # queries scored by one task
 SMALLEST = 2.0**-100  # of numbers that are divided by: their products still fit in float32
 TINY = 1e-37  # kernel values below count as 0: float32 has fewer digits there

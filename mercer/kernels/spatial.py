@@ -14,8 +14,6 @@ from mercer.kernels.words import check_words, learned_words, positions_of, words
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
-__all__ = ["SpatialPyramid"]
-
 MOST_BITS = 62  # of the number of a bin
 
 

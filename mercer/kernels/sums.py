@@ -16,8 +16,6 @@ from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number
 
-__all__ = ["DotProduct", "ExpDistance", "FeatureSum", "as_type"]
-
 FEW_ROWS = 4  # with fewer rows than this, packing for BLAS costs more than it gives
 
 

@@ -15,8 +15,6 @@ from mercer.kernels.sums import FEW_ROWS, DotProduct, ExpDistance, as_type
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_count, check_number
 
-__all__ = ["RBF", "Cosine", "Laplacian", "Linear", "Polynomial"]
-
 
 class Linear(DotProduct):
     """k(x, y) = ⟨x, y⟩.

@@ -18,8 +18,6 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
-__all__ = ["VocabularyPyramid"]
-
 VECTORS = 100_000  # that clusters are learned from, at most
 NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: every level has that
 TIGHTEST = 0.01  # share of clusters whose spread is raised to that of the next

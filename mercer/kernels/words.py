@@ -15,8 +15,6 @@ from mercer.kernels.sampling import sampled
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.params import check_count
 
-__all__ = ["check_words", "learned_words", "positions_of", "words_of"]
-
 VECTORS_A_WORD = 256  # that words are learned from, at most
 
 

@@ -14,8 +14,6 @@ from numba import njit
 
 from mercer.runtime.jit import cached_njit
 
-__all__ = ["FLAT", "project_pairs", "project_triples", "squared_distances"]
-
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
 FLAT = 1e-12  # a determinant so much smaller than the square of its trace is rounding
 HALVINGS = 60  # of an interval: down to rounding

@@ -14,8 +14,6 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count, check_number
 
-__all__ = ["Constraints", "from_labels", "from_nearness", "from_pairs", "from_triples"]
-
 PER_PAIR_OF_CLASSES = 20  # of labels: so many similar and so many dissimilar pairs by default
 SAMPLE = 1000  # items whose distances tell what is far in a space of parameters
 DRAWS = 20  # rounds of looking for items that are far

@@ -18,8 +18,6 @@ from mercer.learn.spaces import BasisSpace, Space, VectorSpace
 from mercer.runtime.border import border
 from mercer.runtime.params import Params, check_count, check_number
 
-__all__ = ["ITML"]
-
 Matrix = npt.NDArray[np.float64]
 SAMPLE = 100  # items whose distances tell what is near and what is far
 PERCENTILES = 1, 99

@@ -14,8 +14,6 @@ from mercer.learn.constraints import Constraints
 from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Ids
 
-__all__ = ["Outcome", "Problem"]
-
 Matrix = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 BLOCK = 20_000  # constraints between two steps of the progress bar

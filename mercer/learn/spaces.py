@@ -17,8 +17,6 @@ from mercer.learn._loops import squared_distances
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Ids
 
-__all__ = ["BasisSpace", "Space", "VectorSpace"]
-
 Matrix = npt.NDArray[np.float64]
 BLOCK = 4096  # pairs whose kernel values are asked for in one go
 

@@ -7,8 +7,6 @@ from mercer.index import Index
 from mercer.kernels import Kernel
 from mercer.search import BoundScan, Everything
 
-__all__ = ["brute", "exact"]
-
 
 def exact(
     kernel: str | Kernel,

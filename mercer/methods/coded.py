@@ -16,8 +16,6 @@ from mercer.codes import Sign
 from mercer.errors import InputError
 from mercer.search import Scan, Searcher, SortedLists
 
-__all__ = ["over_codes"]
-
 WAYS = ("asymmetric", "hamming", "lists")
 
 

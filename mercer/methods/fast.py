@@ -8,8 +8,6 @@ from mercer.index import Index
 from mercer.kernels import Kernel
 from mercer.search import Graph, Inverted, Scan
 
-__all__ = ["graph", "inverted", "kpca_pq"]
-
 
 def kpca_pq(
     kernel: str | Kernel,

@@ -15,8 +15,6 @@ from mercer.kernels import Kernel
 from mercer.methods.coded import over_codes
 from mercer.search import Searcher
 
-__all__ = ["fourier", "klsh", "kpca_lsh", "lsh", "rmmh"]
-
 
 def klsh(
     kernel: str | Kernel,

@@ -12,8 +12,6 @@ from mercer.methods.coded import over_codes
 from mercer.methods.hashing import kpca_lsh
 from mercer.search import Searcher
 
-__all__ = ["learned"]
-
 
 def learned(
     kernel: str | Kernel,

@@ -7,8 +7,6 @@ from mercer.index import Index
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.border import border
 
-__all__ = ["relearn"]
-
 
 @border
 def relearn(

@@ -9,8 +9,6 @@ from mercer.kernels import Kernel
 from mercer.methods.coded import over_codes
 from mercer.search import Searcher
 
-__all__ = ["pyramid"]
-
 
 def pyramid(
     kernel: str | Kernel,

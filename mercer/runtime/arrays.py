@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "DType", "Ids", "is_sparse"]
-
 Array = npt.NDArray[Any]
 Ids = npt.NDArray[np.int64]
 DType = np.dtype[Any]

@@ -10,8 +10,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from mercer.errors import InputError
 
-__all__ = ["about", "asked", "border"]
-
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 

@@ -9,8 +9,6 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-__all__ = ["FAST", "cached_njit"]
-
 # division by 0 gives infinity: looking for it first would stop vector instructions
 FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
 

@@ -11,19 +11,6 @@ from numba.np.arrayobj import populate_array
 
 from mercer.runtime.jit import FAST
 
-__all__ = [
-    "SPREAD",
-    "bits_of",
-    "borrow",
-    "float_of",
-    "frozen",
-    "popcount",
-    "prefetch",
-    "reaching",
-    "scattered",
-    "trailing_zeros",
-]
-
 CACHE_LINE = 64  # bytes
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads numbers evenly
 

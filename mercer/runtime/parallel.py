@@ -22,8 +22,6 @@ from mercer.errors import InputError
 from mercer.runtime import progress
 from mercer.runtime.border import asked
 
-__all__ = ["count", "one_faiss_thread", "run", "spans"]
-
 
 def count(n_jobs: int | None = None) -> int:
     """Return how many threads `n_jobs` asks for; inside of a task there is always one.

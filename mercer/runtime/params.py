@@ -12,18 +12,6 @@ import numpy as np
 from mercer.errors import InputError, NotFittedError
 from mercer.runtime.border import border
 
-__all__ = [
-    "Params",
-    "check_count",
-    "check_number",
-    "is_same",
-    "plain",
-    "stored",
-    "stored_class",
-    "stored_classes",
-    "stored_name",
-]
-
 Part = TypeVar("Part", bound="Params")
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from mercer.runtime.border import asked
 
-__all__ = ["bar"]
-
 PATIENCE = 1.0  # seconds of work before a bar appears
 
 

@@ -15,8 +15,6 @@ from mercer.runtime.arrays import Ids
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.machine import borrow, reaching, trailing_zeros
 
-__all__ = ["empty", "insert", "is_worse", "merge", "offer", "ordered", "update"]
-
 STRIDE = 64  # scores compared with the worst one kept at a time
 
 Best = tuple[Ids, npt.NDArray[np.floating]]

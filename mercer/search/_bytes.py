@@ -12,8 +12,6 @@ from numba.extending import intrinsic
 
 from mercer.runtime.jit import cached_njit
 
-__all__ = ["AVAILABLE", "LANES", "QUERIES", "tile"]
-
 LANES = 16  # rows side by side in one register
 QUERIES = 8  # accumulators: as many queries meet each load of a row
 

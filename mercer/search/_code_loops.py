@@ -8,8 +8,6 @@ from numba import njit
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.machine import prefetch
 
-__all__ = ["asymmetric_scores", "fill_table"]
-
 AHEAD = 8  # codes between prefetching and using one
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.machine import borrow
 
-__all__ = ["choose_lists"]
-
 
 @cached_njit(nogil=True, fastmath={"reassoc", "nsz"})
 def choose_lists(distances, reach, chosen):  # type: ignore[no-untyped-def]

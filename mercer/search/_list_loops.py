@@ -20,8 +20,6 @@ from mercer.search._list_sorting import (
     keep_largest,
 )
 
-__all__ = ["answer", "gather", "locate"]
-
 LINE = 8  # entries in a cache line
 LINES = 2  # of them asked for before a place is looked for
 AHEAD = 8  # lists or codes between prefetching and using one

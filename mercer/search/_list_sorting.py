@@ -13,8 +13,6 @@ from numba import njit
 
 from mercer.runtime.jit import cached_njit
 
-__all__ = ["KEY_BITS", "ROW", "SHIFT", "bit_of", "directory_shift", "keep_largest", "sort_list"]
-
 KEY_BITS = 32
 DIGIT_BITS = 11  # sorted by at a time: three digits make a key
 DIGITS = 1 << DIGIT_BITS

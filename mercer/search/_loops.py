@@ -8,8 +8,6 @@ from numba import njit
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.machine import borrow, prefetch, reaching, trailing_zeros
 
-__all__ = ["keep_reaching", "products", "sort_lists"]
-
 STRIDE = 64  # bounds compared with the floor at a time
 AHEAD = 8  # rows between prefetching and using a row
 # sums may be taken in any order (the bounds allow for it), but infinity must stay infinity

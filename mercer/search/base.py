@@ -20,18 +20,6 @@ import numpy.typing as npt
 from mercer.runtime.arrays import Ids
 from mercer.runtime.params import Params
 
-__all__ = [
-    "Allowed",
-    "BoundedSearcher",
-    "Candidates",
-    "Codes",
-    "Floats",
-    "Mask",
-    "Rows",
-    "Searcher",
-    "only_allowed",
-]
-
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.uint8]

@@ -15,8 +15,6 @@ from mercer.search import _loops
 from mercer.search.base import Allowed, BoundedSearcher, Candidates, Floats, Mask, Rows
 from mercer.search.heads import Head, choose
 
-__all__ = ["BoundScan", "VectorRows"]
-
 EPSILON = np.finfo(np.float32).eps
 TILE_ROWS = 1024  # bounded at a time: with 256 queries one megabyte
 DENSE = 1 / 8  # of a tile that reaches its floors: the next one is multiplied as a whole

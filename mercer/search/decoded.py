@@ -11,8 +11,6 @@ from mercer.runtime import parallel, topk
 from mercer.runtime.arrays import Ids
 from mercer.search.base import Allowed, Candidates, Floats
 
-__all__ = ["compared_one_by_one", "nearest"]
-
 TILE = 4096  # rows decoded at a time
 PAIRS = 5000  # a search among n rows costs as much as decoding this many, of all n allowed
 

@@ -12,8 +12,6 @@ from mercer.runtime.arrays import Ids
 from mercer.runtime.params import stored
 from mercer.search.base import Allowed, Candidates, Floats, Rows, Searcher
 
-__all__ = ["AllRows", "Everything"]
-
 
 @dataclass(frozen=True, eq=False)
 class AllRows(Rows):

@@ -17,8 +17,6 @@ from mercer.runtime.params import check_count, stored
 from mercer.search.base import Allowed, Candidates, Codes, Floats, Rows, Searcher
 from mercer.search.decoded import compared_one_by_one, nearest
 
-__all__ = ["Graph", "GraphRows"]
-
 EF = 64  # rows kept in mind by default, and at least as many as are asked for
 
 

@@ -18,8 +18,6 @@ from mercer.runtime import parallel
 from mercer.search import _bytes
 from mercer.search.base import Floats
 
-__all__ = ["ByteHead", "FloatHead", "Head", "choose"]
-
 LEAST_COMPONENTS = 64  # below this a first look costs as much as the whole product
 FLOAT_SHARE = 1 / 4  # of the components that the first look takes, as floats
 BYTE_SHARE = 1 / 2  # and as bytes

@@ -29,8 +29,6 @@ from mercer.search.base import (
 )
 from mercer.search.decoded import compared_one_by_one, nearest
 
-__all__ = ["Inverted", "ListRows"]
-
 ROUNDS, POINTS = 8, 64  # of k-means, and vectors it learns a centroid from
 BLOCK = 16_384  # rows assigned and encoded in one task
 SAMPLE = 1000  # rows that tell how far the nearest lists are

@@ -19,8 +19,6 @@ from mercer.search import _list_loops
 from mercer.search._list_sorting import ROW, sort_list
 from mercer.search.base import Allowed, Candidates, Codes, Floats, Rows, Searcher
 
-__all__ = ["SortedLists", "SortedRows"]
-
 DIRECTORY_ROWS = 2  # 2^2: rows, on average, that share the bits of a directory
 DIRECTORY_BITS = 24  # at most
 TASKS = 8  # lists sorted by a thread in one go

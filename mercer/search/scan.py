@@ -24,8 +24,6 @@ from mercer.search.base import (
     only_allowed,
 )
 
-__all__ = ["CodeRows", "Scan"]
-
 FEW = 1 / 4  # of the rows allowed: from here down their codes are copied out
 SPARE = 16  # rows beyond those asked for: fast scan rounds its sums
 

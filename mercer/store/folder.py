@@ -45,8 +45,6 @@ from mercer.store.manifest import (
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["read", "verify", "write"]
-
 DRAFT = "manifest.json.tmp"
 GENERATION = re.compile(r"generation-([0-9]+)")
 SMALL = 1 << 16  # bytes: smaller files are read, not mapped

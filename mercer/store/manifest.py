@@ -15,19 +15,6 @@ import mercer
 from mercer.errors import StoreError
 from mercer.items.vectors import STORED
 
-__all__ = [
-    "MANIFEST",
-    "MARKER",
-    "RESTORE",
-    "check_file",
-    "check_hash",
-    "entries",
-    "is_count",
-    "new_manifest",
-    "parsed",
-    "read_manifest",
-]
-
 FORMAT = 1  # what is written; every format up to it is read (`mercer.index.loading`)
 MANIFEST, MARKER = "manifest.json", "saving"
 RESTORE = "Restore the folder from a copy, or build and save the index again."

@@ -14,15 +14,6 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import Params, plain, stored_class, stored_name
 from mercer.store.manifest import RESTORE
 
-__all__ = [
-    "pack_kernel",
-    "pack_object",
-    "require_lengths",
-    "unpack_kernel",
-    "unpack_object",
-]
-
-
 # ---- kernels
 
 

@@ -13,8 +13,6 @@ from mercer.kernels.similarity import TINY
 from mercer.runtime.arrays import Array
 from mercer.store.manifest import RESTORE
 
-__all__ = ["check_samples", "registered_names", "samples"]
-
 SAMPLES = 16  # items whose kernel values are kept
 
 

@@ -12,8 +12,6 @@ from mercer.errors import InputError, NotFittedError
 from mercer.runtime.border import border
 from mercer.testing.subject import Subject, run
 
-__all__ = ["check_code"]
-
 SAMPLE = 500  # vectors looked at
 
 

@@ -16,8 +16,6 @@ from mercer.runtime.arrays import Array
 from mercer.runtime.border import border
 from mercer.testing.subject import Subject, run, with_value
 
-__all__ = ["check_embedding"]
-
 SAMPLE = 200  # items looked at
 CLOSE = 1e-5  # of the longest vector: what other sums in float32 may change
 

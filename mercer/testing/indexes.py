@@ -15,8 +15,6 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 from mercer.testing.subject import Subject, run
 
-__all__ = ["check_index"]
-
 SAMPLE = 300  # items looked at
 QUERIES = 12  # of them, used as queries
 K = 5

@@ -14,8 +14,6 @@ from mercer.runtime.arrays import Array
 from mercer.runtime.border import border
 from mercer.testing.subject import Subject, run, with_value
 
-__all__ = ["check_kernel"]
-
 SAMPLE = 64  # items looked at; checks compare all pairs of them
 
 

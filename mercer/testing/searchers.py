@@ -16,8 +16,6 @@ from mercer.search import Allowed, BoundedSearcher, Candidates, Searcher
 from mercer.search.base import Floats, Mask
 from mercer.testing.subject import Subject, run
 
-__all__ = ["check_searcher"]
-
 SAMPLE = 2000  # vectors looked at
 QUERIES = 20  # of them, used as queries
 

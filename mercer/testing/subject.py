@@ -10,8 +10,6 @@ import numpy as np
 from mercer.errors import CheckError, InputError
 from mercer.runtime.arrays import Array
 
-__all__ = ["Subject", "run", "with_value"]
-
 Some = TypeVar("Some", bound="Subject")
 
 

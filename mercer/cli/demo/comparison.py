@@ -23,8 +23,6 @@ from mercer.kernels import Kernel
 from mercer.runtime import progress
 from mercer.runtime.arrays import Array
 
-__all__ = ["Settings", "run"]
-
 K = 8  # matches of a query
 MORE = 2.5  # of the evaluations: so many bounds are drawn
 FEWEST = 30  # bounds drawn

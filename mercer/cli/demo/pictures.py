@@ -10,8 +10,6 @@ import numpy as np
 
 from mercer.runtime.arrays import Array
 
-__all__ = ["bar", "curve", "png"]
-
 
 def png(image: Array) -> bytes:
     """Return a grey picture as a PNG file: 0 is white, the largest value black.

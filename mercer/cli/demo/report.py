@@ -6,11 +6,10 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib import resources
 
 from mercer.cli.demo import pictures
 from mercer.runtime.arrays import Array
-
-__all__ = ["Case", "Example", "Facts", "Trial", "page"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,8 @@ def page(
         _methods(trials),
         _examples(facts, examples, code),
     ]
-    return _PAGE.replace("{{style}}", _STYLE).replace("{{body}}", "\n".join(sections))
+    page = _text("page.html").replace("{{style}}", _text("style.css").rstrip())
+    return page.replace("{{body}}", "\n".join(sections))
 
 
 # ---- sections
@@ -320,76 +320,6 @@ def _curve(example: Example) -> str:
     return pictures.curve(bounds, example.values, float(example.scores[-1]), example.n_reaching)
 
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>mercer: exact search under any kernel</title>
-<style>
-{{style}}
-</style>
-</head>
-<body>
-<main>
-{{body}}
-</main>
-<footer><p>Made by <code>mercer demo</code>. This file needs no network and no script.</p></footer>
-</body>
-</html>
-"""
-_STYLE = """:root { color-scheme: light dark; --ink: #1c1e21; --soft: #5d646d; --paper: #fdfdfb;
-  --line: #dfe1e4; --accent: #1f5fa8; --pale: #b9c6d6; --mark: #b3402a; --shade: #f1f3f5; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e7e8ea; --soft: #a1a8b1; --paper: #15171a;
-  --line: #33383e; --accent: #79aee8; --pale: #46566a; --mark: #f08a70; --shade: #1f2327; }
-  img { filter: invert(1) hue-rotate(180deg); } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-main, footer { max-width: 62rem; margin: 0 auto; padding: 0 1.25rem; }
-header { padding-top: 3rem; }
-h1 { font-size: 2.1rem; line-height: 1.15; margin: 0 0 .6rem; letter-spacing: -.02em; }
-h2 { font-size: 1.25rem; margin: 2.6rem 0 .6rem; }
-p { max-width: 44rem; margin: .6rem 0; }
-.lead { font-size: 1.15rem; color: var(--soft); }
-.note, footer, figcaption { color: var(--soft); font-size: .88rem; }
-.formula { font-family: Georgia, "DejaVu Serif", serif; font-size: 1.2rem; padding-left: 1.5rem; }
-code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .82em;
-  color: var(--soft); font-weight: normal; }
-pre { background: var(--shade); padding: .8rem 1rem; overflow-x: auto; max-width: 44rem; }
-pre code { color: var(--ink); line-height: 1.45; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .45rem .6rem; text-align: right; border-bottom: 1px solid var(--line);
-  white-space: nowrap; }
-thead th { font-size: .82rem; font-weight: 600; color: var(--soft); vertical-align: bottom;
-  white-space: normal; line-height: 1.25; }
-tbody th, thead th:first-child { text-align: left; padding-left: 0; line-height: 1.3;
-  white-space: normal; min-width: 10.5rem; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); gap: 2.5rem;
-  margin-top: 2rem; }
-figure { margin: 0; }
-.charts figcaption { min-height: 2.9rem; }
-.bar { display: grid; grid-template-columns: 8.5rem 1fr 3.6rem; gap: .6rem; align-items: center;
-  font-size: .9rem; margin: .3rem 0; font-variant-numeric: tabular-nums; }
-.value { text-align: right; }
-.track { display: flex; position: relative; height: 1.05rem; background: var(--shade); }
-.full { background: var(--accent); }
-.pale { background: var(--pale); }
-.mark { position: absolute; top: -.25rem; bottom: -.25rem; width: 2px; background: var(--mark); }
-.key { display: inline-block; width: .75rem; height: .75rem; }
-article { border-top: 1px solid var(--line); padding: 1.2rem 0 .8rem; }
-.strip { display: flex; flex-wrap: wrap; gap: .9rem; }
-.strip figure { text-align: center; }
-.strip figure:first-child { padding-right: .9rem; border-right: 1px solid var(--line); }
-.strip figcaption { color: var(--ink); line-height: 1.25; padding-top: .25rem; }
-small { color: var(--soft); }
-img { display: block; image-rendering: pixelated; border: 1px solid #bbb; }
-svg { display: block; width: 100%; max-width: 44rem; height: auto; margin: .9rem 0 .3rem; }
-polyline { fill: none; stroke: var(--accent); stroke-width: 1.5; }
-circle { fill: var(--ink); }
-line { stroke: var(--mark); stroke-width: 1.2; stroke-dasharray: 5 4; }
-.skipped { fill: var(--shade); }
-.proof { font-size: .92rem; }
-footer { padding-top: 2rem; padding-bottom: 3rem; }"""
+def _text(name: str) -> str:
+    """Return a file that stands beside this one."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

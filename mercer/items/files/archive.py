@@ -13,8 +13,6 @@ from mercer.items.files import npy, text
 from mercer.items.ragged import Ragged
 from mercer.runtime.arrays import Array
 
-__all__ = ["are_sets", "read_folder", "read_sets"]
-
 VALUES, POSITIONS = ("values", "desc"), ("positions", "xy")  # names that archives use
 
 

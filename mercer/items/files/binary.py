@@ -9,8 +9,6 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.runtime.arrays import Array, Ids
 
-__all__ = ["read_bin", "read_vecs"]
-
 # little-endian, as every program writes them
 _TYPES = {
     ".fvecs": "<f4",

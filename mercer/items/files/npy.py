@@ -14,16 +14,6 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.runtime.arrays import Array
 
-__all__ = [
-    "MAGIC",
-    "is_sparse_file",
-    "names_of",
-    "read_npy",
-    "read_npz",
-    "read_sparse",
-    "read_stream",
-]
-
 MAGIC = b"\x93NUMPY"
 _DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
 _SPARSE = {"format", "shape", "data"}  # in every file written by scipy.sparse.save_npz

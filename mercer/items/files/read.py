@@ -34,8 +34,6 @@ from mercer.items.kind import FileType, Items, Options, kind_of, kinds
 from mercer.items.ragged import Ragged
 from mercer.runtime.arrays import Array, is_sparse
 
-__all__ = ["STANDARD_INPUT", "read_ids", "read_items"]
-
 STANDARD_INPUT = Path("-")
 
 

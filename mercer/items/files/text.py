@@ -16,8 +16,6 @@ from mercer.errors import InputError
 from mercer.items.kind import Items, Options
 from mercer.runtime.arrays import Array
 
-__all__ = ["as_ids", "decode", "read_items", "read_table"]
-
 COMMAS = {".csv": ",", ".tsv": "\t"}
 LARGEST = float(np.finfo(np.float32).max)
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 import mercer
 from mercer import kernels
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 NAMES = ["klsh_parameters", "klsh_accuracy", "klsh_cover", "normality", "overlap", "low_rank"]
 SHARED = ["collisions", "curves", "hashed", "labelled", "real_data", "report"]

@@ -121,7 +121,7 @@ def is_inside(module: str, package: str) -> bool:
 
 
 def test_few_entries_at_the_top():
-    beside = {"__init__.py", "__main__.py", "py.typed", "__pycache__"}
+    beside = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed", "__pycache__"}
     entries = {path.name for path in ROOT.iterdir()} - beside
     assert len(entries) <= MOST_ENTRIES
     assert {name.removesuffix(".py") for name in entries} == set(LEVEL) - {"__main__"}

@@ -15,7 +15,7 @@ from mercer import methods
 from mercer.index.loading import READERS
 from mercer.store.manifest import FORMAT
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 SAVED = sorted(path.parent for path in GOLDEN.glob("format-*/*/manifest.json"))
 
 

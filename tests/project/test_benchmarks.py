@@ -14,7 +14,7 @@ import pytest
 import mercer
 from mercer import evaluate
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_gram_prints_a_ratio_for_every_kernel():

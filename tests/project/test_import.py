@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -31,19 +29,6 @@ from mercer import exact, Ragged, learn
 assert "mercer.index" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_types_and_homes_of_names_agree():
-    """What type checkers read and what is imported are two lists."""
-    tree = ast.parse(Path(mercer.__file__).read_text())
-    typed = {
-        alias.name: node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("mercer")
-        for alias in node.names
-    }
-    assert set(typed) == set(mercer.__all__)
-    assert {name: home for name, home in typed.items() if home != "mercer"} == mercer._HOME
 
 
 def test_unknown_names_are_refused():

@@ -14,7 +14,7 @@ import pytest
 
 from mercer import kernels
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 pytest.importorskip("matplotlib")
 

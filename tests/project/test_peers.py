@@ -15,7 +15,7 @@ from numba import njit, prange
 
 from mercer import evaluate, kernels
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 NAMES = ["pairs", "task", "results", "registry", "process", "ours", "sklearn_brute"]
 K = 5
 pytest.importorskip("matplotlib")

@@ -20,7 +20,7 @@ import mercer
 from mercer import Ragged, evaluate, kernels
 from mercer.evaluate.matching import partial_matching
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 NAMES = ["pyramid_clutter", "pyramid_retrieval", "pyramid_bits", "pyramid_matching",
          "pyramid_exact", "set_accuracy", "matched_features"]  # fmt: skip

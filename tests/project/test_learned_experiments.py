@@ -16,7 +16,7 @@ import scipy.sparse
 
 import mercer
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 NAMES = ["learned_tables", "learned_pose", "learned_text", "learned_patches"]
 pytest.importorskip("matplotlib")

@@ -20,7 +20,7 @@ from mercer.codes import Product
 from mercer.embeddings import KernelPCA
 from mercer.search import Scan
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
 NAMES = ["balance", "code_sizes", "growth"]
 SHARED = ["found", "real_data", "report"]

@@ -15,7 +15,7 @@ import mercer
 from mercer import cli
 from mercer.cli import answers, commands
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COMMANDS = [command.callback.__name__ for command in commands.app.registered_commands]
 SEARCH = ["search", "a.index", "queries.npy"]
 BUILD = ["build", "items.npy", "b.index"]

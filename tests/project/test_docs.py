@@ -16,7 +16,7 @@ import mercer
 from mercer.kernels import registry
 from mercer.kernels.registry import ALIASES, NAMES
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 # a block of Python and, right after it, perhaps a block of what it prints
 BLOCK = re.compile(
