@@ -144,11 +144,9 @@ class Product(Code):
     def decode_mixed(self, codes: npt.NDArray[np.uint8]) -> Floats:
         """Return the centroids that codes name, side by side, as `query` returns vectors."""
         self._require_fitted()
-        groups = codes
-        if self.bits == 4:
-            groups = np.stack([codes & 15, codes >> 4], axis=2).reshape(len(codes), -1)
-        named = self.centroids_[np.arange(len(self.centroids_)), groups]
-        return np.asarray(named.reshape(len(codes), -1))
+        with parallel.one_faiss_thread() as faiss:
+            vectors: Floats = self.quantiser(faiss).decode(np.ascontiguousarray(codes))
+        return vectors
 
     def quantiser(self, faiss: Any) -> Any:
         """Return faiss's own product quantiser with these centroids."""

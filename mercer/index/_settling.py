@@ -92,3 +92,33 @@ def drop_known(rows, known):  # type: ignore[no-untyped-def]
                     high = middle
             if low < known.shape[1] and known[i, low] == rows[i, j]:
                 rows[i, j] = -1
+
+
+@cached_njit(nogil=True)
+def keep_most_promising(rows, values, ends, n, following):  # type: ignore[no-untyped-def]
+    """Keep the n largest values of each query over several lists, and set the other rows to -1.
+
+    The lists stand side by side, each decreasing; `ends` says where each ends. `following` gets
+    the largest value that was left out. Of equal values, those of the first list come first.
+    """
+    n_lists = len(ends)
+    heads = np.empty(n_lists, np.int64)
+    for i in range(rows.shape[0]):
+        heads[0] = 0
+        for one in range(1, n_lists):
+            heads[one] = ends[one - 1]
+        for kept in range(n + 1):
+            best = -1
+            for one in range(n_lists):
+                if heads[one] < ends[one] and (
+                    best < 0 or values[i, heads[one]] > values[i, heads[best]]
+                ):
+                    best = one
+            if best < 0:
+                break
+            if kept < n:
+                heads[best] += 1
+            else:
+                following[i] = values[i, heads[best]]
+        for one in range(n_lists):
+            rows[i, heads[one] : ends[one]] = -1

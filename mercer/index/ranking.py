@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
-from mercer.index._settling import contenders, drop_known, keep_values, settled
+from mercer.index._settling import (
+    contenders,
+    drop_known,
+    keep_most_promising,
+    keep_values,
+    settled,
+)
 from mercer.index.parts import Part, Queries
 from mercer.index.recipe import Recipe
 from mercer.kernels import Kernel, Prepared
@@ -375,15 +382,14 @@ def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
 
 def _best_of(found: list[Candidates], n: int) -> tuple[list[Candidates], Floats]:
     """Keep the n most promising over all parts; also return the next value of each query."""
-    together = np.concatenate([c.values for c in found], axis=1)
-    if together.shape[1] <= n:
-        return found, np.full(len(together), -np.inf, np.float32)
-    order = np.argsort(-together, axis=1, kind="stable")
-    following = np.take_along_axis(together, order[:, n : n + 1], 1)[:, 0]
-    kept = np.zeros(together.shape, bool)
-    np.put_along_axis(kept, order[:, :n], True, axis=1)
-    masks = np.split(kept, np.cumsum([c.rows.shape[1] for c in found])[:-1], axis=1)
-    return [
-        Candidates(np.where(mask, c.rows, -1), c.values)
-        for c, mask in zip(found, masks, strict=True)
-    ], following
+    following = np.full(len(found[0].values), -np.inf, np.float32)
+    ends = np.cumsum([one.rows.shape[1] for one in found])
+    if ends[-1] <= n:
+        return found, following
+    rows, values = (
+        np.concatenate(column, axis=1)
+        for column in zip(*((one.rows, one.values) for one in found), strict=True)
+    )
+    keep_most_promising(rows, values, ends, n, following)
+    spans = [slice(*pair) for pair in pairwise([0, *ends])]
+    return [Candidates(rows[:, span], values[:, span]) for span in spans], following

@@ -15,6 +15,8 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.search import Allowed, Rows
 from mercer.search.base import Mask
 
+SORTED = 64  # of so many rows, one is named: sorting the names is cheaper than flags for all
+
 
 @dataclass(frozen=True, eq=False)
 class Segment:
@@ -62,12 +64,29 @@ class Segment:
     def _order(self) -> Ids:
         return np.argsort(self.ids, kind="stable")
 
+    @cached_property
+    def _consecutive(self) -> bool:
+        """Whether the ids are numbers that follow each other, as they are by default."""
+        return self.ids.dtype.kind == "i" and bool((np.diff(self.ids) == 1).all())
+
     def find(self, ids: Array) -> Ids:
         """Return the row of every id; -1 where it is not there."""
-        order = self._order
-        places = np.searchsorted(self.ids, ids, sorter=order).clip(max=len(order) - 1)
-        rows = order[places]
+        if self._consecutive:
+            rows = np.clip(ids - self.ids[0], 0, len(self.ids) - 1)
+        else:
+            places = np.searchsorted(self.ids, ids, sorter=self._order)
+            rows = self._order[places.clip(max=len(self.ids) - 1)]
         return np.where((self.ids[rows] == ids) & ~self.removed[rows], rows, -1)
+
+    def listed(self, ids: Array) -> Ids:
+        """Return the rows of those ids that are there, each once, increasing."""
+        rows = self.find(ids)
+        rows = rows[rows >= 0]
+        if len(rows) < len(self.ids) // SORTED:
+            return np.unique(rows)
+        flags = np.zeros(len(self.ids), bool)
+        flags[rows] = True
+        return np.flatnonzero(flags)
 
     def without(self, rows: Ids) -> Segment:
         """Return this segment with these rows removed."""

@@ -40,12 +40,13 @@ class Segments:
 
     def names(self, rows: Array) -> Array:
         """Return the ids of rows; -1, or None beside strings, where a row is -1."""
-        ids = [segment.ids for segment in self.members] or [np.full(1, -1)]
-        everything = ids[0] if len(ids) == 1 else np.concatenate(ids)
-        named = everything[rows]
-        if self.id_type == "str":
-            named = named.astype(object)
-        named[rows < 0] = None if self.id_type == "str" else -1
+        is_text = self.id_type == "str"
+        named = np.full(rows.shape, None if is_text else -1, object if is_text else np.int64)
+        first = 0
+        for segment in self.members:
+            inside = (rows >= first) & (rows < first + len(segment.ids))
+            named[inside] = segment.ids[rows[inside] - first]
+            first += len(segment.ids)
         return named
 
     def items(self, ids: Array) -> Prepared:
@@ -130,11 +131,7 @@ class Segments:
         if given.dtype == bool:
             return self._flagged(given)
         names = self._same_type(as_ids(given))
-        found = [segment.find(names) for segment in self.members]
-        return [
-            Allowed(np.unique(rows[rows >= 0]), len(segment.ids))
-            for segment, rows in zip(self.members, found, strict=True)
-        ]
+        return [Allowed(segment.listed(names), len(segment.ids)) for segment in self.members]
 
     def _flagged(self, flags: Mask) -> list[Allowed]:
         """Return a mask over the items that are there as rows of each segment."""

@@ -20,7 +20,7 @@ from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels.vocabulary import VocabularyPyramid
 from mercer.runtime.border import border
-from mercer.runtime.params import Params, plain, stored
+from mercer.runtime.params import Params, plain, signature, stored
 
 NAMES: dict[str, type[Kernel]] = {
     "chi2": Chi2,
@@ -97,8 +97,7 @@ def get(kernel: str | Kernel) -> Kernel:
 
 
 def _with_defaults(name: str) -> Kernel:
-    arguments = inspect.signature(NAMES[name]).parameters.values()
-    if any(one.default is one.empty for one in arguments):
+    if inspect.Parameter.empty in signature(NAMES[name]).values():
         raise InputError(
             f"the kernel {name!r} needs parameters that depend on the data. Pass a kernel instead "
             f"of its name: kernels.{NAMES[name].__name__}.for_data(X)."

@@ -43,18 +43,18 @@ class Params:
     def __getstate__(self) -> dict[str, Any]:
         kept = vars(self)
         return {
-            name: kept[name] for name in (*_signature(type(self)), *self.learned) if name in kept
+            name: kept[name] for name in (*signature(type(self)), *self.learned) if name in kept
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        params = {name: state.pop(name) for name in _signature(type(self))}
+        params = {name: state.pop(name) for name in signature(type(self))}
         self.__init__(**params)  # type: ignore[misc]
         vars(self).update(state)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments; nested ones as ``outer__inner`` if `deep`."""
         found: dict[str, Any] = {}
-        for name in _signature(type(self)):
+        for name in signature(type(self)):
             value = getattr(self, name)
             found[name] = value
             if deep and isinstance(value, Params):
@@ -63,7 +63,7 @@ class Params:
 
     def set_params(self, **params: Any) -> Self:
         """Set arguments by name (``outer__inner`` reaches inside) and return self."""
-        known = _signature(type(self))
+        known = signature(type(self))
         for key, value in params.items():
             name, _, inner = key.partition("__")
             if name not in known:
@@ -88,7 +88,7 @@ class Params:
     def __repr__(self) -> str:
         shown = [
             f"{name}={plain(getattr(self, name))!r}"
-            for name, default in _signature(type(self)).items()
+            for name, default in signature(type(self)).items()
             if not is_same(getattr(self, name), default)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -99,7 +99,7 @@ class Params:
         if type(self) is not type(other):
             return NotImplemented
         return all(
-            self._same(getattr(self, name), getattr(other, name)) for name in _signature(type(self))
+            self._same(getattr(self, name), getattr(other, name)) for name in signature(type(self))
         )
 
     def _same(self, left: Any, right: Any) -> bool:
@@ -154,8 +154,8 @@ def is_same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _signature(cls: type) -> dict[str, Any]:
-    """Return the constructor's argument names with their defaults."""
+def signature(cls: type) -> dict[str, Any]:
+    """Return the arguments of a constructor with their defaults; empty where there is none."""
     if cls not in _signatures:  # comparing kernels asks for it in every search
         _signatures[cls] = _read_signature(cls)
     return _signatures[cls]
