@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.rivals import picture
 from benchmarks.rivals.process import Worker
 from benchmarks.rivals.registry import FOR_TASK, RIVALS
-from benchmarks.rivals.results import Point, best, recall
+from benchmarks.rivals.results import Measurement, best, recall
 from benchmarks.rivals.task import TASKS, Task
 from experiments import report
 from mercer import evaluate
@@ -74,10 +74,10 @@ def measure(workers: Sequence[Worker], task: Task, k: int, rounds: int, at_least
     return [_point(task, turn) for turn in turns]
 
 
-def _point(task: Task, turn: Turn) -> Point:
+def _point(task: Task, turn: Turn) -> Measurement:
     built, effort, seconds = turn.worker.built, turn.effort, float(np.median(turn.times))
     told = ", ".join(f"{name} {value}" for name, value in effort.items())
-    return Point(
+    return Measurement(
         task.name, len(task.X), built.name, built.own, built.threads, told, round(turn.recall, 4),
         round(1 / seconds), round(1 / seconds / built.threads),
         round(turn.worker.evaluations(effort)), built.seconds, built.first_use,
@@ -85,17 +85,14 @@ def _point(task: Task, turn: Turn) -> Point:
     )  # fmt: skip
 
 
-def publish(points: Sequence[Point], folder: Path, name: str) -> None:
+def publish(points: Sequence[Measurement], folder: Path, name: str) -> None:
     """Print all points and the best ones; write NAME.csv and NAME.svg."""
     print(report.table(points))
     for wanted in WANTED:
         reached = best(points, wanted)
         print(f"\nthe fastest with recall of at least {wanted}, and its fewest evaluations")
         print(report.table(reached) if reached else "none")
-    folder.mkdir(parents=True, exist_ok=True)
-    report.write_csv(points, folder / f"{name}.csv")
-    picture.draw(points, folder / f"{name}.svg")
-    print(f"\n{name}.csv and {name}.svg are in {folder}")
+    report.keep(name, points, picture.draw, folder)
 
 
 def options(arguments: Sequence[str] | None) -> argparse.Namespace:

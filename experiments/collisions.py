@@ -111,11 +111,9 @@ def _cosines(K: Any) -> Any:
 
 
 def draw(rows: Sequence[Measurement], path: Path) -> None:
-    """Draw every code as a file of its own beside `path`, and all of them in one row there."""
-    panels = {name: _panel([row for row in rows if row.code == name]) for name in LABELS}
-    for name, panel in panels.items():
-        curves.draw([[panel]], path.with_name(f"{name}.svg"))
-    curves.draw([list(panels.values())], path)
+    """Draw the codes there are in one row."""
+    names = dict.fromkeys(row.code for row in rows)
+    curves.draw([[_panel([row for row in rows if row.code == name]) for name in names]], path)
 
 
 def _panel(rows: Sequence[Measurement]) -> curves.Panel:
@@ -139,7 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = report.options(__doc__, arguments)
     n_items, n_bits = (400, 128) if options.quick else (1797, 1024)
     X = l1_normalised(load_digits().data[:n_items])
-    report.publish("collisions", lambda: list(measure(X, n_bits)), draw, options.output)
+    rows = report.publish("collisions", lambda: list(measure(X, n_bits)), draw, options.output)
+    for name in LABELS:
+        report.keep(name, [row for row in rows if row.code == name], draw, options.output)
 
 
 if __name__ == "__main__":

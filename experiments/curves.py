@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.plots import LOOK
+from experiments.plots import figure
 
 # told apart by those who do not see all colours (Okabe and Ito)
 BLUE, ORANGE, GREEN, PINK, GREY = "#0072b2", "#d55e00", "#009e73", "#b65a8c", "#666666"
@@ -76,23 +76,13 @@ class Panel:
 
 def draw(lines: Sequence[Sequence[Panel]], path: Path, note: str = "") -> None:
     """Draw lines of panels as an svg file, with a note below."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot
-
     height, width = len(lines), len(lines[0])
-    with mpl.rc_context(LOOK):
-        figure, axes = pyplot.subplots(
-            height, width, squeeze=False, layout="constrained",
-            figsize=(3.5 * width + 0.4, 2.6 * height + 0.2),
-        )  # fmt: skip
+    size = 3.5 * width + 0.4, 2.6 * height + 0.2
+    with figure(path, height, width, size) as (drawn, axes):
         for places, panels in zip(axes, lines, strict=True):
             for place, panel in zip(places, panels, strict=True):
                 _draw_panel(place, panel)
-        figure.supxlabel(note, fontsize=8, color=GREY)
-        figure.savefig(path, metadata={"Date": None, "Creator": None})
-        pyplot.close(figure)
+        drawn.supxlabel(note, fontsize=8, color=GREY)
 
 
 def _draw_panel(place: Any, panel: Panel) -> None:

@@ -7,17 +7,17 @@ with them. Run it with: scripts/experiment exact_bounds --output out
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mercer
-from experiments.plots import draw_shares
+from experiments import report
+from experiments.plots import draw_shares as draw
 from experiments.real_data import DATA, DataSet
 from mercer import kernels
 from mercer.index import Index
@@ -164,14 +164,6 @@ def _summary(
 # ---- output
 
 
-def write_csv(rows: Sequence[Measurement], path: Path) -> None:
-    """Write all measurements, one a line."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([field.name for field in fields(Measurement)])
-        writer.writerows(astuple(row) for row in rows)
-
-
 def table(rows: Sequence[Measurement]) -> str:
     """Return the measurements as text: one line an embedding and k, one column a rule."""
     rules = [rule for rule in RULES if any(row.rule == rule for row in rows)]
@@ -208,10 +200,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         measured += measure(data, options.landmarks, options.components)
     print(table(measured))
     print("each cell: median and mean evaluations a query; where relaxed, also the recall")
-    options.output.mkdir(parents=True, exist_ok=True)
-    write_csv(measured, options.output / "exact_bounds.csv")
-    draw_shares(measured, options.output / "exact_bounds.svg")
-    print(f"{time.perf_counter() - started:.0f} s; csv and picture are in {options.output}")
+    print(f"{time.perf_counter() - started:.0f} s")
+    report.keep("exact_bounds", measured, draw, options.output)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ partner in the best partial matching. Run it with: scripts/experiment matched_fe
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 
 from experiments import curves, report
 from experiments.photos import Photos, photos, reduced
-from experiments.plots import LOOK
+from experiments.plots import figure
 from mercer import Ragged, kernels
 from mercer.evaluate.matching import partial_matching
 
@@ -26,7 +27,10 @@ GAP = 40.0  # pixels between the two photos
 
 @dataclass(frozen=True)
 class Measurement:
-    """One pair of matched features: where they are, and how fine the bins are that both are in."""
+    """One pair of matched features: where they are, and how fine the bins are that both are in.
+
+    A feature without a partner has a line of its own; what is not there is not a number.
+    """
 
     left_x: float
     left_y: float
@@ -45,14 +49,18 @@ def choose(data: Photos, kernel: kernels.Kernel) -> tuple[int, int]:
 
 
 def matched(left: Ragged, right: Ragged, pyramid: kernels.PyramidMatch) -> list[Measurement]:
-    """Return the pairs of the best matching of two photos, each given as a single set."""
+    """Return the best matching of two photos, each given as a single set: pairs, then the rest."""
     found = partial_matching(left[0], right[0])
     levels = meeting_levels(left[0][found.rows], right[0][found.columns], pyramid)
     places = np.hstack([left.positions[found.rows], right.positions[found.columns]])
-    return [
+    pairs = [
         Measurement(*map(float, where), float(distance), int(level))
         for where, distance, level in zip(places, found.distances, levels, strict=True)
     ]
+    nowhere = math.nan, math.nan
+    alone = [(*where, *nowhere) for where in np.delete(left.positions, found.rows, axis=0)]
+    alone += [(*nowhere, *where) for where in np.delete(right.positions, found.columns, axis=0)]
+    return pairs + [Measurement(*map(float, where), math.nan, -1) for where in alone]
 
 
 def meeting_levels(Y: Any, Z: Any, pyramid: kernels.PyramidMatch) -> Any:
@@ -64,36 +72,27 @@ def meeting_levels(Y: Any, Z: Any, pyramid: kernels.PyramidMatch) -> Any:
         return np.where(values[:, 0] > 0, -np.log2(values[:, 0]), -1).round().astype(int)
 
 
-def draw(pairs: Sequence[Measurement], left: Any, right: Any, path: Path) -> None:
-    """Draw both photos' features as points, and lines between those that match.
-
-    `left` and `right` are the positions of all features.
-    """
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot
-
-    offset = float(left[:, 0].max()) + GAP
-    kept = sorted((pair for pair in pairs if pair.level >= 0), key=lambda pair: -pair.level)
+def draw(rows: Sequence[Measurement], path: Path) -> None:
+    """Draw both photos' features as points, and lines between those that match."""
+    offset = float(np.nanmax([row.left_x for row in rows])) + GAP
+    kept = sorted((row for row in rows if row.level >= 0), key=lambda pair: -pair.level)
     shown = sorted({pair.level for pair in kept})[:3]
     styles = dict(zip(shown, ((curves.BLUE, 1.2), (curves.GREEN, 0.8), (curves.GREY, 0.4)),
                       strict=False))  # fmt: skip
-    with mpl.rc_context(LOOK):
-        figure, place = pyplot.subplots(figsize=(7.4, 3.4), layout="constrained")
+    with figure(path, 1, 1, (7.4, 3.4)) as (drawn, axes):
+        place = axes[0, 0]
         for pair in kept:
             if pair.level in styles:
                 colour, width = styles[pair.level]
                 place.plot([pair.left_x, pair.right_x + offset], [pair.left_y, pair.right_y],
                            color=colour, linewidth=width, alpha=0.7)  # fmt: skip
-        for positions, shift in ((left, 0.0), (right, offset)):
-            place.scatter(positions[:, 0] + shift, positions[:, 1], s=6, color="black", zorder=3)
+        points = [(row.left_x, row.left_y) for row in rows]
+        points += [(row.right_x + offset, row.right_y) for row in rows]
+        place.scatter(*zip(*points, strict=True), s=6, color="black", zorder=3)
         place.invert_yaxis()  # rows of pixels are counted from above
         place.set_aspect("equal")
         place.set_axis_off()
-        figure.supxlabel(_key(kept, styles), fontsize=8, color=curves.GREY)
-        figure.savefig(path, metadata={"Date": None, "Creator": None})
-        pyplot.close(figure)
+        drawn.supxlabel(_key(kept, styles), fontsize=8, color=curves.GREY)
 
 
 def _key(kept: Sequence[Measurement], styles: dict[int, Any]) -> str:
@@ -112,14 +111,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pyramid = kernels.PyramidMatch.for_data(data.base)
     query, row = choose(data, pyramid.normalized())
     left, right = data.queries[query : query + 1], data.base[row : row + 1]
-    pairs = matched(left, right, pyramid)
-    options.output.mkdir(parents=True, exist_ok=True)
-    report.write_csv(pairs, options.output / "matched_features.csv")
-    draw(pairs, left.positions, right.positions, options.output / "matched_features.svg")
-    levels = Counter(pair.level for pair in pairs)
+    rows = matched(left, right, pyramid)
+    levels = Counter(one.level for one in rows if not math.isnan(one.distance))
     print(f"query {query} and photo {row}: {len(left.values)} and {len(right.values)} features")
     print("; ".join(f"level {level}: {n} pairs" for level, n in sorted(levels.items())))
-    print(f"matched_features.csv and matched_features.svg are in {options.output}")
+    report.keep("matched_features", rows, draw, options.output)
 
 
 if __name__ == "__main__":

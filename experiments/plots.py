@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,25 @@ LOOK = {
 }
 
 
+@contextmanager
+def figure(
+    path: Path, height: int, width: int, size: tuple[float, float], **options: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Give a figure and its axes to draw on, and write them as an svg file."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot
+
+    with mpl.rc_context(LOOK):
+        drawn, axes = pyplot.subplots(
+            height, width, figsize=size, squeeze=False, layout="constrained", **options
+        )
+        yield drawn, axes
+        drawn.savefig(path, metadata={"Date": None, "Creator": None})
+        pyplot.close(drawn)
+
+
 def draw_shares(rows: Sequence[Any], path: Path) -> None:
     """Draw the share of the base evaluated against the number of components.
 
@@ -34,19 +54,12 @@ def draw_shares(rows: Sequence[Any], path: Path) -> None:
     path : Path
         The svg file to write.
     """
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot
-
     rows = [row for row in rows if row.rule in COLOURS]
     names = list(dict.fromkeys(row.data for row in rows))
     wanted = sorted({row.k for row in rows})
-    with mpl.rc_context(LOOK):
-        figure, axes = pyplot.subplots(
-            len(wanted), len(names), squeeze=False, sharex=True, sharey=True, layout="constrained",
-            figsize=(3.1 * len(names) + 0.8, 2.7 * len(wanted)),
-        )  # fmt: skip
+    size = 3.1 * len(names) + 0.8, 2.7 * len(wanted)
+    shared = {"sharex": True, "sharey": True}
+    with figure(path, len(wanted), len(names), size, **shared) as (drawn, axes):
         for line, k in zip(axes, wanted, strict=True):
             for panel, name in zip(line, names, strict=True):
                 _draw_panel(panel, [row for row in rows if (row.data, row.k) == (name, k)])
@@ -56,9 +69,7 @@ def draw_shares(rows: Sequence[Any], path: Path) -> None:
             panel.set_xlabel("components E")
         # room for names below the lowest line
         axes[0, 0].set_ylim(min(row.share for row in rows) / 5, 1.6)
-        figure.supxlabel(_key(rows), fontsize=8, color="#555555")
-        figure.savefig(path, metadata={"Date": None, "Creator": None})
-        pyplot.close(figure)
+        drawn.supxlabel(_key(rows), fontsize=8, color="#555555")
 
 
 def _key(rows: Sequence[Any]) -> str:

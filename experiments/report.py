@@ -16,6 +16,11 @@ from threadpoolctl import threadpool_limits
 
 from mercer.errors import LearningWarning
 
+# how the text of a field is read, by the name of its type
+READ: dict[Any, Callable[[str], Any]] = {
+    "str": str, "int": int, "float": float, "bool": lambda text: text == "True",
+}  # fmt: skip
+
 
 def options(description: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read what all experiments of hashing are asked for."""
@@ -28,8 +33,8 @@ def options(description: str | None, arguments: Sequence[str] | None) -> argpars
 def publish(
     name: str, measure: Callable[[], Sequence[Any]], draw: Callable[[Sequence[Any], Path], None],
     folder: Path, across: tuple[str, ...] | None = None,
-) -> None:  # fmt: skip
-    """Measure, print the table, and write NAME.csv and NAME.svg.
+) -> Sequence[Any]:  # fmt: skip
+    """Measure, print the table, write NAME.csv and NAME.svg, and return the rows.
 
     `across` names the column whose values become columns of the table, and what is shown there:
     one column, or a mean and its deviation.
@@ -39,10 +44,19 @@ def publish(
     with threadpool_limits(1, user_api="blas"):
         rows = measure()
     print(table(rows, across))
+    print(f"{time.perf_counter() - started:.0f} s")
+    keep(name, rows, draw, folder)
+    return rows
+
+
+def keep(
+    name: str, rows: Sequence[Any], draw: Callable[[Sequence[Any], Path], None], folder: Path
+) -> None:
+    """Write rows as NAME.csv, and their picture as NAME.svg beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(rows, folder / f"{name}.csv")
     draw(rows, folder / f"{name}.svg")
-    print(f"{time.perf_counter() - started:.0f} s; {name}.csv and {name}.svg are in {folder}")
+    print(f"{name}.csv and {name}.svg are in {folder}")
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
@@ -66,6 +80,16 @@ def write_csv(rows: Sequence[Any], path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([field.name for field in fields(rows[0])])
         writer.writerows(astuple(row) for row in rows)
+
+
+def read_csv(path: Path, kind: type) -> list[Any]:
+    """Return what `write_csv` wrote of objects of a dataclass whose fields are plain values."""
+    read = [READ[field.type] for field in fields(kind)]
+    with path.open(newline="", encoding="utf-8") as file:
+        head, *lines = csv.reader(file)
+    if head != [field.name for field in fields(kind)]:
+        raise SystemExit(f"{path} was written by other code: measure again")
+    return [kind(*(one(text) for one, text in zip(read, line, strict=True))) for line in lines]
 
 
 def table(rows: Sequence[Any], across: tuple[str, ...] | None = None) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rivals.results import Point
-from experiments.plots import LOOK
+from benchmarks.rivals.results import Measurement
+from experiments.plots import figure
 
 # told apart by those who do not see all colours (Okabe and Ito)
 OURS = ("#0072b2", "#56b4e9", "#009e73", "#332288", "#44aa99")
@@ -22,25 +22,17 @@ LEAST = 0.8  # recall from which on it is drawn
 EXACT = 0.99995  # drawn as four nines and a half
 
 
-def draw(points: Sequence[Point], path: Path) -> None:
+def draw(points: Sequence[Measurement], path: Path) -> None:
     """Draw queries a second, and evaluations a query, against the recall."""
     points = _fast_enough(points)
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot
-
-    with mpl.rc_context(LOOK):
-        figure, places = pyplot.subplots(1, 2, layout="constrained", figsize=(10, 4.6))
-        for place, (column, label) in zip(places, DRAWN.items(), strict=True):
+    with figure(path, 1, 2, (10, 4.6)) as (drawn, axes):
+        for place, (column, label) in zip(axes[0], DRAWN.items(), strict=True):
             _draw_panel(place, points, column, label)
-        handles, labels = places[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-        figure.savefig(path, metadata={"Date": None, "Creator": None})
-        pyplot.close(figure)
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        drawn.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
 
 
-def _draw_panel(place: Any, points: Sequence[Point], column: str, label: str) -> None:
+def _draw_panel(place: Any, points: Sequence[Measurement], column: str, label: str) -> None:
     place.set_title(f"{points[0].rows:,} rows, {points[0].task}", loc="left")
     place.set_xlabel("recall@10")
     place.set_ylabel(label)
@@ -60,7 +52,7 @@ def _draw_panel(place: Any, points: Sequence[Point], column: str, label: str) ->
         )  # fmt: skip
 
 
-def _fast_enough(points: Sequence[Point]) -> list[Point]:
+def _fast_enough(points: Sequence[Measurement]) -> list[Measurement]:
     """Return the points of all but those whose best speed is below a hundredth of the highest."""
     best: dict[str, int] = {}
     for point in points:
@@ -72,7 +64,7 @@ def _base(rival: str) -> str:
     return rival.removesuffix(OWN)
 
 
-def _colours(points: Sequence[Point]) -> dict[str, str]:
+def _colours(points: Sequence[Measurement]) -> dict[str, str]:
     """Return a colour for each rival; the same method by two kernels has one."""
     names = list(dict.fromkeys(_base(point.rival) for point in points))
     ours = [name for name in names if name.startswith("mercer")]
@@ -82,10 +74,10 @@ def _colours(points: Sequence[Point]) -> dict[str, str]:
     )
 
 
-def _front(points: list[Point], column: str) -> list[Point]:
+def _front(points: list[Measurement], column: str) -> list[Measurement]:
     """Return the points that no other of them beats in both, by rising recall."""
     better = 1 if column == "queries_per_second" else -1
-    front: list[Point] = []
+    front: list[Measurement] = []
     for point in sorted(points, key=lambda p: (-p.recall, -better * getattr(p, column))):
         if not front or better * (getattr(point, column) - getattr(front[-1], column)) > 0:
             front.append(point)

@@ -15,7 +15,7 @@ TIE = 1e-6  # relative: scores that are closer are equal
 
 
 @dataclass(frozen=True)
-class Point:
+class Measurement:
     """One rival with one effort."""
 
     task: str
@@ -67,7 +67,7 @@ def recall(task: Task, rows: Any, truth: Matches, k: int) -> float:
     return float(np.mean(found)) / k
 
 
-def best(points: Sequence[Point], wanted: float) -> list[Best]:
+def best(points: Sequence[Measurement], wanted: float) -> list[Best]:
     """Return the fastest point of each rival that finds so much; none for those that do not."""
     chosen = []
     for rival in dict.fromkeys(point.rival for point in points):
@@ -77,7 +77,7 @@ def best(points: Sequence[Point], wanted: float) -> list[Best]:
     return sorted(chosen, key=lambda one: -one.queries_per_second)
 
 
-def _best(good: list[Point], wanted: float) -> Best:
+def _best(good: list[Measurement], wanted: float) -> Best:
     p = max(good, key=lambda point: point.queries_per_second)
     return Best(
         p.rival, wanted, p.effort, p.recall, p.queries_per_second, p.per_core,

@@ -52,7 +52,7 @@ class LearnedDirections(Embedding):
     >>> import scipy.sparse
     >>> from mercer import learn
     >>> from mercer.embeddings import LearnedDirections
-    >>> X = scipy.sparse.random_array((60, 10_000), density=0.01, format="csr", rng=0)
+    >>> X = scipy.sparse.random_array((60, 10_000), density=0.01, format="csr", random_state=0)
     >>> metric = learn.ITML("linear", n_basis=60, upper=40.0, lower=90.0)
     >>> kernel = metric.fit(X, learn.from_pairs([(0, 1)], [(2, 3)])).kernel_
     >>> LearnedDirections(kernel, n_bits=16).fit_transform(X).shape

@@ -25,7 +25,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(150, 5)).astype(np.float32)
 Y = np.arange(150) % 3
 X[:, 0] += 2 * Y
-SPARSE = scipy.sparse.random_array((80, 12_000), density=0.01, format="csr", rng=1)
+SPARSE = scipy.sparse.random_array((80, 12_000), density=0.01, format="csr", random_state=1)
 PAIRS = learn.from_pairs([(0, 3), (1, 4), (2, 5)], [(0, 1), (1, 2), (7, 9)])
 VECTORS = learn.ITML(slack=0.5).fit(X, Y)
 BASIS = learn.ITML("linear", slack=0.5, n_basis=40).fit(X, Y)

@@ -49,7 +49,7 @@ def test_dense_against_twin(name, dtype):
 @pytest.mark.parametrize("name", VECTOR_KERNELS)
 def test_sparse_equals_dense(name):
     kernel = kernels.get(name)
-    C = scipy.sparse.random_array((40, 200), density=0.1, rng=1, dtype=np.float32)
+    C = scipy.sparse.random_array((40, 200), density=0.1, random_state=1, dtype=np.float32)
     expected = gram(PAIRS[name], C.toarray(), C.toarray())
     assert_within_tolerance(kernel, C, C, expected)
     ids = np.tile(np.arange(40), (40, 1))

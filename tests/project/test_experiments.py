@@ -100,15 +100,14 @@ def test_paper_rule_takes_the_kth_lower_bound(experiment):
 
 
 def test_results_are_written(experiment, measured, tmp_path):
-    experiment.write_csv(measured, tmp_path / "rows.csv")
-    with (tmp_path / "rows.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(measured) == 3 * 2 * 6
-    assert float(rows[0]["median"]) == measured[0].median
+    experiment.report.write_csv(measured, tmp_path / "rows.csv")
+    rows = experiment.report.read_csv(tmp_path / "rows.csv", experiment.Measurement)
+    assert rows == measured
+    assert len(rows) == 3 * 2 * 6
     lines = experiment.table(measured).splitlines()
     assert len(lines) == 1 + 3 * 2
-    experiment.draw_shares(measured, tmp_path / "a.svg")
-    experiment.draw_shares(measured, tmp_path / "b.svg")
+    experiment.draw(measured, tmp_path / "a.svg")
+    experiment.draw(rows, tmp_path / "b.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert text == (tmp_path / "b.svg").read_text(encoding="utf-8")  # no dates, no random names
     for rule in (experiment.PAPER, experiment.OURS, experiment.RELAXED, experiment.HELLINGER):

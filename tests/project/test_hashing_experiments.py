@@ -208,9 +208,17 @@ def test_bits_agree_as_theory_says(experiments, histograms, tmp_path):
         # the same bits serve all pairs: one of them has a standard deviation of 1/64
         assert max(abs(row.mean - row.expected) for row in line) < 4 / 64
         assert all(row.low <= row.mean <= row.high for row in line)
-    module.draw(rows, tmp_path / "collisions.svg")
-    drawn = {path.stem for path in tmp_path.iterdir()}
-    assert drawn == {"collisions", *module.LABELS}
+
+
+def test_every_code_has_a_picture_of_its_own(experiments, tmp_path):
+    module = experiments.collisions
+    module.main(["--quick", "--output", str(tmp_path)])
+    names = ["collisions", *module.LABELS]
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"{name}.{end}" for name in names for end in ("csv", "svg")
+    }
+    rows = experiments.report.read_csv(tmp_path / "klsh.csv", module.Measurement)
+    assert {row.code for row in rows} == {"klsh"}
 
 
 def test_table_turns_a_column(experiments):

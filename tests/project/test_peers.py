@@ -223,7 +223,7 @@ def test_fpsim2_finds_the_most_similar_fingerprints(bench):
 
 def test_only_those_who_reach_the_recall_are_compared(bench):
     def point(rival, recall, speed, evaluations):
-        return bench.results.Point(
+        return bench.results.Measurement(
             "t", 9, rival, True, 2, "", recall, speed, speed // 2, evaluations, 1.0, 1.0, 8, 8
         )
 

@@ -201,10 +201,13 @@ def test_pairs_meet_on_the_level_of_their_bins(experiments, tmp_path):
     )
     assert levels.tolist() == [0, 1, 3, -1]
     places = np.float32([[0, 0], [5, 9]])
-    left, right = (Ragged(places + shift, [0, 2], places) for shift in (0, 0.25))
-    pairs = module.matched(left, right, pyramid)
+    more = np.float32([[0, 0], [5, 9], [100, 7]])
+    left, right = Ragged(places, [0, 2], places), Ragged(more + 0.25, [0, 3], more)
+    *pairs, alone = module.matched(left, right, pyramid)
     assert [(pair.left_x, pair.right_x, pair.level) for pair in pairs] == [(0, 0, 0), (5, 5, 0)]
-    module.draw(pairs, places, places, tmp_path / "a.svg")
+    assert (alone.right_x, alone.right_y, alone.level) == (100, 7, -1)
+    assert math.isnan(alone.left_x)
+    module.draw([*pairs, alone], tmp_path / "a.svg")
     assert "blue: the finest bins, 2 pairs" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 
 
