@@ -29,9 +29,8 @@ def test_gram_prints_a_ratio_for_every_kernel():
 
 
 @pytest.fixture
-def benchmarks(monkeypatch):
-    """Return the modules by name; the root is on the path only meanwhile."""
-    monkeypatch.syspath_prepend(str(ROOT))
+def benchmarks():
+    """Return the modules by name."""
     names = ("codes", "lists", "sets", "stages")
     return SimpleNamespace(**{n: importlib.import_module(f"benchmarks.{n}") for n in names})
 

@@ -6,7 +6,6 @@ import csv
 import importlib
 import os
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +20,8 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def experiment():
-    """Return the module; the root is on the path only meanwhile."""
-    sys.path.insert(0, str(ROOT))
-    yield importlib.import_module("experiments.exact_bounds")
-    sys.path.remove(str(ROOT))
+    """Return the module."""
+    return importlib.import_module("experiments.exact_bounds")
 
 
 @pytest.fixture(scope="module")

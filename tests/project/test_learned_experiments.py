@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib
 import os
-import sys
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,12 +23,10 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def experiments():
-    """Return the modules by name; the root is on the path only meanwhile."""
-    sys.path.insert(0, str(ROOT))
+    """Return the modules by name."""
     more = ["labelled", "learned_sets"]
     found = {name: importlib.import_module(f"experiments.{name}") for name in [*NAMES, *more]}
-    yield SimpleNamespace(**found)
-    sys.path.remove(str(ROOT))
+    return SimpleNamespace(**found)
 
 
 def two_classes(n, d=6, seed=0):

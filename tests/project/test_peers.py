@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib
 import os
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,11 +22,9 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def bench():
-    """Return the modules by name; the root is on the path only meanwhile."""
-    sys.path.insert(0, str(ROOT))
+    """Return the modules by name."""
     found = {name: importlib.import_module(f"benchmarks.rivals.{name}") for name in NAMES}
-    yield SimpleNamespace(**found, peers=importlib.import_module("benchmarks.peers"))
-    sys.path.remove(str(ROOT))
+    return SimpleNamespace(**found, peers=importlib.import_module("benchmarks.peers"))
 
 
 @pytest.fixture(scope="module")

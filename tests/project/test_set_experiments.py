@@ -7,7 +7,6 @@ import importlib
 import math
 import os
 import subprocess
-import sys
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,14 +28,12 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def experiments():
-    """Return the modules by name; the root is on the path only meanwhile."""
-    sys.path.insert(0, str(ROOT))
+    """Return the modules by name."""
     found = {
         name: importlib.import_module(f"experiments.{name}")
         for name in [*NAMES, "photos", "windows"]
     }
-    yield SimpleNamespace(**found)
-    sys.path.remove(str(ROOT))
+    return SimpleNamespace(**found)
 
 
 @pytest.fixture(scope="module")

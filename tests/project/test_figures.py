@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import re
-import sys
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "docs" / "figures").glob("*.svg"))
 # measured for long, or how fast: their rows are kept when they are measured again
 MISSING = [
@@ -23,11 +22,9 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def experiments():
-    """Return the modules by name; the root is on the path only meanwhile."""
-    sys.path.insert(0, str(ROOT))
+    """Return the modules by name."""
     found = {name: importlib.import_module(f"experiments.{name}") for name in ("figures", "report")}
-    yield SimpleNamespace(**found)
-    sys.path.remove(str(ROOT))
+    return SimpleNamespace(**found)
 
 
 def made(name: str, row: type, module: SimpleNamespace) -> list[object]:
