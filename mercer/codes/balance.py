@@ -41,15 +41,6 @@ def balanced(Z: Floats, groups: Groups, how: str, seed: int) -> Floats:
         One of `BALANCES`.
     seed : int
         Chooses permutation or rotation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.codes.balance import Groups, balanced
-    >>> Z = np.random.default_rng(0).normal(size=(99, 4)).astype(np.float32) * [4, 3, 2, 1]
-    >>> axes = balanced(Z.astype(np.float32), Groups(2, 2, 8), "deal", seed=0)
-    >>> np.abs(axes).argmax(axis=0)  # the largest and the smallest together
-    array([0, 3, 1, 2])
     """
     axes = BALANCES[how](Z, groups, np.random.default_rng(seed))
     return np.ascontiguousarray(axes[: Z.shape[1]], np.float32)

@@ -25,15 +25,6 @@ def principal(Z: Floats, n_axes: int | None = None) -> tuple[Floats, Floats] | N
         Vectors.
     n_axes : int, optional
         How many axes; by default as many as are `enough`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.embeddings.axes import principal
-    >>> Z = np.random.default_rng(0).normal(size=(500, 20)) * 0.5 ** np.arange(20)
-    >>> mean, axes = principal(Z.astype(np.float32))
-    >>> axes.shape
-    (20, 8)
     """
     mean = Z.mean(axis=0, dtype=np.float64)
     centred = Z - mean

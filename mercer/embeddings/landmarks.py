@@ -31,16 +31,6 @@ def choose(kernel: Kernel, P: Prepared, n: int, how: str, rng: np.random.Generat
         the farthest item.
     rng : numpy.random.Generator
         The source of chance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import kernels
-    >>> from mercer.embeddings import landmarks
-    >>> linear = kernels.Linear()
-    >>> P = linear.prepare([[0.0], [0.1], [9.0], [4.0]])
-    >>> landmarks.choose(linear, P, 2, "farthest", np.random.default_rng(0))
-    array([2, 3])
     """
     if how == "random":
         return np.sort(rng.choice(len(P), min(n, len(P)), replace=False))

@@ -126,14 +126,6 @@ class LearnedDirections(Embedding):
 
 
 def has_directions(kernel: Kernel) -> bool:
-    """Whether a kernel was learned over one whose vectors φ(x) are known, and ranks by angles.
-
-    Examples
-    --------
-    >>> from mercer import kernels
-    >>> from mercer.embeddings.metric import has_directions
-    >>> has_directions(kernels.Linear())
-    False
-    """
+    """Whether a kernel was learned over one whose vectors φ(x) are known, and ranks by angles."""
     over = kernel.angles_of.over
     return over is not None and bool(over.explicit or over.angles_of.intersects)

@@ -61,15 +61,7 @@ def rotation(moment: Matrix, n_components: int | None) -> Matrix:
 
 
 def leading(energies: Matrix, share: float = SHARE, most: int = MOST) -> int:
-    """Return how many of decreasing energies have this share of their sum, or so many at most.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.embeddings.subspace import leading
-    >>> leading(0.8 ** np.arange(100.0)), leading(np.ones(1000))
-    (16, 128)
-    """
+    """Return how many of decreasing energies have this share of their sum, or so many at most."""
     sums = np.maximum(energies, 0).cumsum()
     needed = int(np.searchsorted(sums, share * sums[-1])) + 1
     return min(-(-needed // STEP) * STEP, most, len(energies))

@@ -24,13 +24,6 @@ def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
     """Return the share β that a new pair exceeds with at most this probability's complement.
 
     The conformal choice (PROOFS B19): the ⌈probability (m + 1)⌉-th smallest of m.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.index.calibration import relaxation
-    >>> relaxation(np.array([0.1, 0.4, 0.2, 0.3]), probability=0.8)
-    0.4
     """
     if not 0 < probability < 1:
         raise InputError(f"probability is {probability!r}. Pass a number between 0 and 1.")

@@ -18,16 +18,6 @@ class Pace:
     ----------
     seconds : float or None
         Of one query, on one thread.
-
-    Examples
-    --------
-    >>> from mercer.index.pace import Pace
-    >>> pace = Pace()
-    >>> pace.threads(10, n_jobs=4)
-    4
-    >>> pace.seconds = 1e-3
-    >>> [pace.threads(n, n_jobs=4) for n in (1, 10, 1000)]
-    [1, 3, 4]
     """
 
     def __init__(self) -> None:

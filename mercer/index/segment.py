@@ -109,14 +109,7 @@ class Segment:
 
 
 def as_ids(ids: Any) -> Array:
-    """Return ids as an array of int64 or of str, or say what is wrong with them.
-
-    Examples
-    --------
-    >>> from mercer.index.segment import as_ids
-    >>> as_ids(["a", "b"])
-    array(['a', 'b'], dtype='<U1')
-    """
+    """Return ids as an array of int64 or of str, or say what is wrong with them."""
     found = np.asarray(ids)
     if found.dtype == object and all(isinstance(one, str) for one in found.ravel()):
         found = found.astype(str)

@@ -16,12 +16,6 @@ def sampled(X: Any, seed: Any, n: int = SAMPLE) -> Any:
     """Return at most n of the items, a random choice in the order of the rows.
 
     `seed` is what `numpy.random.default_rng` takes, a generator too.
-
-    Examples
-    --------
-    >>> from mercer.kernels.sampling import sampled
-    >>> sampled(["a", "b", "c"], seed=0, n=2)
-    ['b', 'c']
     """
     n_items = items.length(X)
     rows = np.random.default_rng(seed).choice(n_items, min(n, n_items), replace=False)
@@ -29,15 +23,7 @@ def sampled(X: Any, seed: Any, n: int = SAMPLE) -> Any:
 
 
 def mean_between(distances: Array) -> float:
-    """Return the mean of a square matrix beside its diagonal, and 1 where that is 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.kernels.sampling import mean_between
-    >>> mean_between(np.array([[0.0, 2.0], [4.0, 0.0]]))
-    3.0
-    """
+    """Return the mean of a square matrix beside its diagonal, and 1 where that is 0."""
     n = len(distances)
     mean = float(distances.sum() - np.trace(distances)) / max(1, n * (n - 1))
     return mean if mean > 0 else 1.0

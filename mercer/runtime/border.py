@@ -73,17 +73,7 @@ def border(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
 @contextmanager
 def about(what: str) -> Iterator[None]:
-    """Name what an error about input is about, where a call takes several things.
-
-    Examples
-    --------
-    >>> from mercer.errors import InputError
-    >>> from mercer.runtime.border import about
-    >>> with about("the queries"):
-    ...     raise InputError("there are none.")
-    Traceback (most recent call last):
-    mercer.errors.InputError: the queries: there are none.
-    """
+    """Name what an error about input is about, where a call takes several things."""
     try:
         yield
     except InputError as error:

@@ -32,12 +32,6 @@ def count(n_jobs: int | None = None) -> int:
         A number of threads; -1 for all cores, -2 for all but one, and so on. By default what the
         user asked for, then ``OMP_NUM_THREADS`` where it is set, then all cores this process may
         use.
-
-    Examples
-    --------
-    >>> from mercer.runtime import parallel
-    >>> parallel.count(3)
-    3
     """
     if asked.at_work:
         return 1
@@ -56,14 +50,7 @@ def count(n_jobs: int | None = None) -> int:
 
 
 def spans(stop: int, step: int, start: int = 0) -> list[slice]:
-    """Cut ``range(start, stop)`` into slices of `step`.
-
-    Examples
-    --------
-    >>> from mercer.runtime import parallel
-    >>> parallel.spans(5, 2)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Cut ``range(start, stop)`` into slices of `step`."""
     return [slice(i, min(i + step, stop)) for i in range(start, stop, step)]
 
 
@@ -89,12 +76,6 @@ def run(
         What the progress bar says.
     n_jobs : int, optional
         How many threads, see `count`.
-
-    Examples
-    --------
-    >>> from mercer.runtime import parallel
-    >>> parallel.run(pow, [(2, 3), (3, 2)], n_jobs=2)
-    [8, 9]
     """
     tasks = list(tasks)
     threads = min(count(n_jobs), len(tasks))
@@ -198,15 +179,7 @@ def _one_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def one_faiss_thread() -> Iterator[Any]:
-    """Give the module faiss, held to one thread: blocks of work run on threads of ours.
-
-    Examples
-    --------
-    >>> from mercer.runtime import parallel
-    >>> with parallel.one_faiss_thread() as faiss:
-    ...     faiss.omp_get_max_threads()
-    1
-    """
+    """Give the module faiss, held to one thread: blocks of work run on threads of ours."""
     import faiss  # a second of import, for those who use it
 
     before = faiss.omp_get_max_threads()

@@ -113,13 +113,7 @@ class Params:
 def check_number(
     name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf
 ) -> None:
-    """Raise InputError unless `value` is a finite real number in its range.
-
-    Examples
-    --------
-    >>> from mercer.runtime.params import check_number
-    >>> check_number("gamma", 0.5, above=0)
-    """
+    """Raise InputError unless `value` is a finite real number in its range."""
     fits = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     if not fits or value <= above or value < at_least:
         bound = f"above {above}" if above > -math.inf else f"of at least {at_least}"
@@ -127,13 +121,7 @@ def check_number(
 
 
 def check_count(name: str, value: Any, at_least: int = 1) -> None:
-    """Raise InputError unless `value` is an integer of at least so much.
-
-    Examples
-    --------
-    >>> from mercer.runtime.params import check_count
-    >>> check_count("k", 10)
-    """
+    """Raise InputError unless `value` is an integer of at least so much."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
         raise InputError(f"{name} is {value!r}. Pass an integer of at least {at_least}.")
 
@@ -178,15 +166,6 @@ def stored(cls: type[Part], name: str | None = None) -> type[Part]:
     """Let a class be found by name when something saved is read; use it as a decorator.
 
     Nothing is imported by a name from a file: a class that was not made known is refused.
-
-    Examples
-    --------
-    >>> from mercer.runtime.params import Params, stored, stored_class
-    >>> @stored
-    ... class Nothing(Params):
-    ...     pass
-    >>> stored_class("Nothing") is Nothing
-    True
     """
     _stored[name or cls.__name__] = cls
     return cls

@@ -27,13 +27,6 @@ def bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
         What is being done.
     total : int
         How many steps there are.
-
-    Examples
-    --------
-    >>> from mercer.runtime.progress import bar
-    >>> with bar("counting", total=3) as advance:
-    ...     for _ in range(3):
-    ...         advance(1)
     """
     wanted = _is_watched() if asked.show_progress is None else asked.show_progress
     if asked.at_work or not wanted:

@@ -109,15 +109,7 @@ def is_worse(scores, ids, place, score, row):  # type: ignore[no-untyped-def]
 
 
 def ordered(ids: Ids, scores: npt.NDArray[np.floating]) -> Best:
-    """Return both with the best first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.runtime import topk
-    >>> topk.ordered(np.array([[4, 7, 2]]), np.array([[0.5, 0.9, 0.5]]))
-    (array([[7, 2, 4]]), array([[0.9, 0.5, 0.5]]))
-    """
+    """Return both with the best first."""
     order = np.lexsort((ids, -scores), axis=-1)
     return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
 

@@ -63,16 +63,6 @@ def write(path: str | os.PathLike[str], tree: dict[str, Any]) -> None:
         A folder written before, an empty one, or one that is not there yet.
     tree : dict
         Values and arrays; what a tree may hold is said at the top of this module.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from mercer import store
-    >>> folder = tempfile.mkdtemp()
-    >>> store.write(folder, {"name": "squares", "values": np.arange(3) ** 2})
-    >>> store.read(folder)["index"]
-    {'name': 'squares', 'values': array([0, 1, 4])}
     """
     folder = Path(path)
     _require_place(folder)

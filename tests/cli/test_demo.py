@@ -163,7 +163,7 @@ def test_slower_kernels_are_named():
     case = report.Case("mine", "mine", 1.0, 2.0, 0.1, 5, 0.1, 1, 1, 0.9)
     facts = report.Facts(50, 1, 2, 2, 1)
     assert case.ratio == 0.5
-    assert "Brute force was faster here for mine" in report._table(facts, [case])
+    assert "Brute force was faster here for mine" in report.page(facts, [case], [], [], "")
 
 
 def test_a_wrong_path_fails_before_the_work(tmp_path):

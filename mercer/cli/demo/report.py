@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
+from string import Template
 
 from mercer.cli.demo import pictures
 from mercer.runtime.arrays import Array
@@ -109,7 +110,7 @@ def page(
     facts: Facts, cases: Sequence[Case], trials: Sequence[Trial], examples: Sequence[Example],
     code: str,
 ) -> str:  # fmt: skip
-    """Return the whole report as HTML.
+    """Return the whole report as HTML: `page.html`, filled in.
 
     Parameters
     ----------
@@ -124,93 +125,38 @@ def page(
     code : str
         The source of the kernel they were searched by.
     """
-    sections = [
-        _intro(facts),
-        _certificate(facts),
-        _table(facts, cases),
-        _charts(facts, cases),
-        _methods(trials),
-        _examples(facts, examples, code),
-    ]
-    page = _text("page.html").replace("{{style}}", _text("style.css").rstrip())
-    return page.replace("{{body}}", "\n".join(sections))
+    shares, ratios = _bars(facts, cases)
+    times = [case.build_seconds for case in cases]
+    return Template(_text("page.html")).substitute(
+        style=_text("style.css").rstrip(),
+        n_items=f"{facts.n_items:,}",
+        n_queries=f"{facts.n_queries:,}",
+        n_landmarks=f"{facts.n_landmarks:,}",
+        k=facts.k,
+        cases="\n".join(_row(case) for case in cases),
+        build_times=f"{min(times):.2f} to {max(times):.2f} s",
+        where_slower=_where_slower([case.name for case in cases if case.ratio < 1]),
+        shares=shares,
+        ratios=ratios,
+        trials="\n".join(
+            _cells(f"<code>mercer.{escape(trial.name)}</code>", trial.cells) for trial in trials
+        ),
+        code=escape(code.strip()),
+        examples="\n".join(_example(facts, example) for example in examples),
+    )
 
 
-# ---- sections
+def _text(name: str) -> str:
+    """Return a file that stands beside this one."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _intro(facts: Facts) -> str:
-    return f"""<header>
-<h1>Exact search under any kernel</h1>
-<p class="lead">{facts.n_items:,} handwritten digits, {facts.n_queries:,} queries, and the
-{facts.k} most similar items of each by several similarities. Every answer comes with a proof
-that nothing better was missed.</p>
-</header>"""
-
-
-def _certificate(facts: Facts) -> str:
-    return f"""<section>
-<h2>What the certificate means</h2>
-<p>Every item is projected on the span of {facts.n_landmarks:,} landmarks in the kernel’s own space;
-the projection <var>z</var> and the length <var>R</var> of what it loses bound the similarity from
-above:</p>
-<p class="formula"><var>k</var>(<var>q</var>, <var>x</var>) ≤
-<var>z</var><sub>q</sub> · <var>z</var><sub>x</sub> +
-<var>R</var><sub>q</sub> <var>R</var><sub>x</sub></p>
-<p>The search evaluates the kernel in the order of these bounds and stops when no bound that is
-left reaches the {facts.k}-th best score it has seen, so no item it skipped can score higher.
-A query counts as certified when this argument is complete, rounding errors included; it rests on
-the kernel being positive semi-definite, which every evaluated pair puts to the test.</p>
-</section>"""
-
-
-def _table(facts: Facts, cases: Sequence[Case]) -> str:
-    head = (
-        "kernel", "brute force", "exact search", "speed-up", "evaluated", "share of items",
-        "certified", "identical", "same digit",
-    )  # fmt: skip
-    slower = [case.name for case in cases if case.ratio < 1]
-    return f"""<section>
-<h2>Brute force against exact search</h2>
-{_grid(head, [_row(case) for case in cases])}
-<p class="note">Times are for all {facts.n_queries:,} queries on this machine, medians after a
-first call that may compile; building an index took {_build_times(cases)}. Evaluated: kernel
-values of items, the mean per query, beyond the {facts.n_landmarks:,} landmarks that every query
-is compared with. Identical: the scores agree with brute force within rounding. Same digit: the
-most similar item has the query’s label.{_where_slower(slower)}</p>
-</section>"""
-
-
-def _grid(head: Sequence[str], rows: Sequence[str]) -> str:
-    cells = "".join(f'<th scope="col">{escape(word)}</th>' for word in head)
-    body = "\n".join(rows)
-    return f"""<div class="wide"><table>
-<thead><tr>{cells}</tr></thead>
-<tbody>
-{body}
-</tbody>
-</table></div>"""
-
-
-def _methods(trials: Sequence[Trial]) -> str:
-    rows = [_cells(f"<code>mercer.{escape(trial.name)}</code>", trial.cells) for trial in trials]
-    return f"""<section>
-<h2>Every method, one kernel</h2>
-{_grid(("method", "search", "recall", "kernel values", "certified"), rows)}
-<p class="note">The kernel is the one written below. Methods that keep codes compare those first and
-show the kernel 100 items of each query; recall is the share of the true matches among their
-answers. Kernel values are those of items and landmarks, the mean per query.</p>
-</section>"""
+# ---- what is filled in
 
 
 def _cells(name: str, texts: Sequence[str]) -> str:
     cells = "".join(f"<td>{text}</td>" for text in texts)
     return f'<tr><th scope="row">{name}</th>{cells}</tr>'
-
-
-def _build_times(cases: Sequence[Case]) -> str:
-    times = [case.build_seconds for case in cases]
-    return f"{min(times):.2f} to {max(times):.2f} s"
 
 
 def _where_slower(names: Sequence[str]) -> str:
@@ -232,48 +178,23 @@ def _row(case: Case) -> str:
     return _cells(f"{escape(case.name)}<br><code>{escape(case.code)}</code>", numbers)
 
 
-def _charts(facts: Facts, cases: Sequence[Case]) -> str:
+def _bars(facts: Facts, cases: Sequence[Case]) -> tuple[str, str]:
+    """Return two bar charts: how much of brute force is evaluated, and how fast that is."""
     landmarks = facts.n_landmarks / facts.n_items
     longest = max(landmarks + case.share for case in cases)
     fastest = max(1.0, *(case.ratio for case in cases))
-    shares = "\n".join(
+    shares = [
         pictures.bar(case.name, f"{landmarks + case.share:.1%}",
              [("pale", landmarks / longest), ("full", case.share / longest)])
         for case in cases
-    )  # fmt: skip
-    ratios = "\n".join(
+    ]  # fmt: skip
+    ratios = [
         pictures.bar(
             case.name, f"{case.ratio:.1f} ×", [("full", case.ratio / fastest)], 1 / fastest
         )
         for case in cases
-    )
-    return f"""<section class="charts">
-<figure>
-<figcaption><strong>Kernel values per query</strong>, as a share of what brute force needs:
-<span class="key pale"></span> landmarks, <span class="key full"></span> items</figcaption>
-{shares}
-</figure>
-<figure>
-<figcaption><strong>Speed</strong>, times brute force: the line is 1</figcaption>
-{ratios}
-</figure>
-</section>"""
-
-
-def _examples(facts: Facts, examples: Sequence[Example], code: str) -> str:
-    shown = "\n".join(_example(facts, example) for example in examples)
-    return f"""<section>
-<h2>Queries and their certificates</h2>
-<p>These queries were answered by a kernel of our own. This is all that was written for it, and
-it runs compiled:</p>
-<pre><code>{escape(code.strip())}</code></pre>
-<p>On the left the query, then its {facts.k} most similar items with their digit and score. The
-curve shows the largest bounds in decreasing order and the dots the true scores of the same
-items, which never lie above it. The dashed line is the {facts.k}-th best score. The shaded items
-have bounds below that line, so they need no evaluation, and neither do all the items after
-them.</p>
-{shown}
-</section>"""
+    ]
+    return "\n".join(shares), "\n".join(ratios)
 
 
 def _example(facts: Facts, example: Example) -> str:
@@ -318,8 +239,3 @@ def _proof(facts: Facts, example: Example) -> str:
 def _curve(example: Example) -> str:
     bounds = example.bounds[: len(example.values)]
     return pictures.curve(bounds, example.values, float(example.scores[-1]), example.n_reaching)
-
-
-def _text(name: str) -> str:
-    """Return a file that stands beside this one."""
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
