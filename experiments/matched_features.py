@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from experiments import curves, report
+from experiments.matching import partial_matching
 from experiments.photos import Photos, photos, reduced
 from experiments.plots import figure
 from mercer import Ragged, kernels
-from mercer.evaluate.matching import partial_matching
 
 TOO_ALIKE = 0.75  # perhaps the same photo twice
 GAP = 40.0  # pixels between the two photos

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from experiments import curves, report
+from experiments.matching import equal_mass_matching, partial_matching
 from mercer import Ragged, kernels
-from mercer.evaluate.matching import equal_mass_matching, partial_matching
 
 PARTS, RANGE, NOISE = 35, 100.0, 3.0
 CLUTTER = 100

@@ -15,8 +15,6 @@
 Each message says where it happened and what was found, what is required, and what to do.
 """
 
-from __future__ import annotations
-
 
 class MercerError(Exception):
     """The root of all errors of this package."""

@@ -1,7 +1,5 @@
 """Write what a search found: a table for people, JSON lines or arrays for programs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping

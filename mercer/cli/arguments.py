@@ -1,7 +1,5 @@
 """Turn the texts of the command line into what the library takes."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every command: read the files, call the library, write the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any

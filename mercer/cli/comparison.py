@@ -1,7 +1,5 @@
 """Compare an index with brute force."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

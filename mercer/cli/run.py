@@ -1,7 +1,5 @@
 """Run the command line: every expected error is one line, and the status says what happened."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Mix dimensions so that groups of them carry alike: none, permuted, dealt, rotated, learned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What every code does: learn from vectors, encode rows, and prepare queries."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Product codes: groups of dimensions, each rounded to the nearest of a few centroids (E §4.2)."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
@@ -74,8 +72,7 @@ class Product(Code):
         self._validate()
 
     def _validate(self) -> None:
-        if self.n_bytes is not None:
-            check_count("n_bytes", self.n_bytes)
+        check_count("n_bytes", self.n_bytes, optional=True)
         if self.balance not in BALANCES:
             raise InputError(f"balance is {self.balance!r}. Ways are: {', '.join(BALANCES)}.")
         if self.bits not in (4, 8):

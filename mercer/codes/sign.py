@@ -1,7 +1,5 @@
 """One bit for each projection: which side of a hyperplane a vector lies on."""
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np
@@ -65,8 +63,7 @@ class Sign(Code):
             raise InputError(
                 f"hyperplanes is {self.hyperplanes!r}. Pass 'gaussian', 'orthogonal' or None."
             )
-        if self.n_bits is not None:
-            check_count("n_bits", self.n_bits)
+        check_count("n_bits", self.n_bits, optional=True)
         check_count("seed", self.seed, at_least=0)
 
     def fit(self, Z: npt.NDArray[np.float32]) -> Self:

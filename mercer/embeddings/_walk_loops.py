@@ -5,8 +5,6 @@ Every bin b has its own Brownian motion W_b for every hash function, and a set i
 number of its own, which is computed from its name when it is needed: a counter-based generator.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

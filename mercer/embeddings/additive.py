@@ -1,7 +1,5 @@
 """Explicit maps of additive kernels: sampled spectra (PROOFS B2), kernel PCA of each feature."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -70,8 +68,7 @@ class AdditiveMap(FeatureMap):
                 "jensen_shannon, or KernelPCA, which takes any kernel."
             )
         check_count("n_steps", self.n_steps)
-        if self.interval is not None:
-            check_number("interval", self.interval, above=0)
+        check_number("interval", self.interval, above=0, optional=True)
 
     @property
     def _per_feature(self) -> int:

@@ -1,7 +1,5 @@
 """The principal axes of vectors, as many as their nearest neighbours need."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -17,14 +15,9 @@ NEAREST = 10
 
 
 def principal(Z: Floats, n_axes: int | None = None) -> tuple[Floats, Floats] | None:
-    """Return the mean and the axes to keep, one a column; None where all dimensions stay.
+    """Return the mean of vectors and the axes to keep, one a column; None to keep all dimensions.
 
-    Parameters
-    ----------
-    Z : ndarray of float32, shape (n, d)
-        Vectors.
-    n_axes : int, optional
-        How many axes; by default as many as are `enough`.
+    There are `n_axes`, or as many as are `enough`.
     """
     mean = Z.mean(axis=0, dtype=np.float64)
     centred = Z - mean

@@ -1,7 +1,5 @@
 """What every embedding does: learn from items, then turn items into vectors."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -80,10 +78,8 @@ class Embedding(Params):
         ----------
         X : items
             Raw or prepared.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
+        n_jobs, show_progress
+            As in `mercer.Index`.
         """
         return self._transform(self._prepared(X))
 

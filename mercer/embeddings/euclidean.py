@@ -1,7 +1,5 @@
 """Vectors whose distances rank as a kernel does, by the cheapest map there is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -103,8 +101,7 @@ class Euclidean(Embedding):
         if self.how not in HOW:
             raise InputError(f"how is {self.how!r}. Ways are: {', '.join(HOW)}.")
         for name in ("n_components", "n_landmarks"):
-            if getattr(self, name) is not None:
-                check_count(name, getattr(self, name))
+            check_count(name, getattr(self, name), optional=True)
         check_count("seed", self.seed, at_least=0)
         if self.how in ("explicit", "additive") and self._declared(self.how) is None:
             raise InputError(

@@ -1,7 +1,5 @@
 """Vectors that a kernel knows by itself: its own features, or those of one that ranks alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Maps of every feature by itself, for kernels that are a sum over features (E §2.2.2)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 
@@ -31,7 +29,7 @@ class FeatureMap(Embedding):
             some = rows[span].toarray() if items.is_sparse(rows) else rows[span]
             self._map(np.ascontiguousarray(some, np.float32), out[span])
 
-        parallel.run(fill, [(span,) for span in parallel.spans(len(out), BLOCK)], "embedding")
+        parallel.over(len(out), BLOCK, fill, "embedding")
         return out
 
     @property

@@ -1,7 +1,5 @@
 """Binary Fourier codes: the sides of random waves through the vectors (K §6.7)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -81,15 +79,9 @@ class FourierDirections(LandmarkMap):
     shifts_: npt.NDArray[np.float64]
 
     def __init__(
-        self,
-        kernel: str | Kernel,
-        n_bits: int = 256,
-        *,
-        scale: float | None = None,
-        n_components: int = 64,
-        n_landmarks: int = 300,
-        seed: int = 0,
-    ) -> None:
+        self, kernel: str | Kernel, n_bits: int = 256, *, scale: float | None = None,
+        n_components: int = 64, n_landmarks: int = 300, seed: int = 0,
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.n_bits = n_bits
         self.scale = scale
@@ -102,8 +94,7 @@ class FourierDirections(LandmarkMap):
         for name in ("n_bits", "n_components", "n_landmarks"):
             check_count(name, getattr(self, name))
         check_count("seed", self.seed, at_least=0)
-        if self.scale is not None:
-            check_number("scale", self.scale, above=0)
+        check_number("scale", self.scale, above=0, optional=True)
         super()._validate()
 
     @property
@@ -161,8 +152,7 @@ class FourierDirections(LandmarkMap):
         def fill(span: slice) -> None:
             out[span] = self._waves(rows[span].astype(np.float64) @ self.weights_ - self.offsets_)
 
-        tasks = [(span,) for span in parallel.spans(len(rows), BLOCK)]
-        parallel.run(fill, tasks, "embedding")
+        parallel.over(len(rows), BLOCK, fill, "embedding")
         return out
 
     def _own_vectors(self, P: Prepared) -> Any:

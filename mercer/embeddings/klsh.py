@@ -1,7 +1,5 @@
 """Kernelized LSH: random directions in the kernel's space, as sums over landmarks (K §4, R)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -71,18 +69,10 @@ class KLSHDirections(LandmarkMap):
     learned = (*LandmarkMap.learned, "rank_", "spectrum_", "floors_")
 
     def __init__(
-        self,
-        kernel: str | Kernel,
-        n_bits: int = 256,
-        *,
-        n_landmarks: int = 300,
-        subset: int | None = 30,
-        rank: int | None = None,
-        scale: float | None = None,
-        center: str = "both",
-        normalize: bool = True,
-        seed: int = 0,
-    ) -> None:
+        self, kernel: str | Kernel, n_bits: int = 256, *, n_landmarks: int = 300,
+        subset: int | None = 30, rank: int | None = None, scale: float | None = None,
+        center: str = "both", normalize: bool = True, seed: int = 0,
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.n_bits = n_bits
         self.n_landmarks = n_landmarks
@@ -99,8 +89,7 @@ class KLSHDirections(LandmarkMap):
             if getattr(self, name) is not None or name.startswith("n_"):
                 check_count(name, getattr(self, name))
         check_count("seed", self.seed, at_least=0)
-        if self.scale is not None:
-            check_number("scale", self.scale, above=0)
+        check_number("scale", self.scale, above=0, optional=True)
         if self.center not in CENTERS:
             raise InputError(f"center is {self.center!r}. Pass one of: {', '.join(CENTERS)}.")
         if self.subset is not None and self.subset > max(1, self.n_landmarks // 2):

@@ -1,7 +1,5 @@
 """Kernel PCA through landmarks: the projection of items on a small subspace (E §2.2, R)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -66,14 +64,10 @@ class KernelPCA(LandmarkMap):
 
     Attributes
     ----------
-    landmarks_ : Prepared
-        The p landmarks.
+    landmarks_, weights_, offsets_
+        As in `LandmarkMap`: what `center` subtracts, otherwise 0, are the offsets.
     n_landmarks_, n_components_ : int
         p and E: how many landmarks and components there are.
-    weights_ : ndarray of float64, shape (p, E)
-        Vectors are ``k(x, landmarks) @ weights_ - offsets_``.
-    offsets_ : ndarray of float64, shape (E,)
-        What `center` subtracts, otherwise 0.
     spectrum_ : ndarray of float64
         Eigenvalues of the landmark matrix, decreasing.
     energies_ : ndarray of float64, shape (E,)
@@ -111,18 +105,10 @@ class KernelPCA(LandmarkMap):
     )
 
     def __init__(
-        self,
-        kernel: str | Kernel,
-        n_components: int | None = 128,
-        *,
-        n_landmarks: int = 1024,
-        landmarks: str = "random",
-        n_sample: int = 10_000,
-        center: bool = False,
-        residual: bool = False,
-        normalize: bool = False,
-        seed: int = 0,
-    ) -> None:
+        self, kernel: str | Kernel, n_components: int | None = 128, *, n_landmarks: int = 1024,
+        landmarks: str = "random", n_sample: int = 10_000, center: bool = False,
+        residual: bool = False, normalize: bool = False, seed: int = 0,
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.n_components = n_components
         self.n_landmarks = n_landmarks
@@ -137,8 +123,7 @@ class KernelPCA(LandmarkMap):
     def _validate(self) -> None:
         for name in ("n_landmarks", "n_sample"):
             check_count(name, getattr(self, name))
-        if self.n_components is not None:
-            check_count("n_components", self.n_components)
+        check_count("n_components", self.n_components, optional=True)
         check_count("seed", self.seed, at_least=0)
         if self.landmarks not in choice.WAYS:
             raise InputError(

@@ -1,7 +1,5 @@
 """Embeddings that are linear in kernel values to landmarks: z(x) = Wᵀ k(L, x) - offsets."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,8 +48,7 @@ class LandmarkMap(Embedding):
             Z -= offsets
             out[span] = self._finished(Z, crossed, P[span], span.start, error)
 
-        tasks = [(span,) for span in parallel.spans(len(P), BLOCK)]
-        parallel.run(fill, tasks, "embedding", n_jobs=kernel.n_jobs)
+        parallel.over(len(P), BLOCK, fill, "embedding", n_jobs=kernel.n_jobs)
         return out
 
     @property

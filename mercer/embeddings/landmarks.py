@@ -1,7 +1,5 @@
 """Choose landmarks among items, by the kernel's own distances."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -15,22 +13,11 @@ Pick = Callable[[npt.NDArray[np.float64], np.random.Generator], int]
 
 
 def choose(kernel: Kernel, P: Prepared, n: int, how: str, rng: np.random.Generator) -> Ids:
-    """Return the row numbers of at most n landmarks, increasing.
+    """Return the row numbers of at most n landmarks, increasing; fewer where items are the same.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The similarity; ``k(x, x) + k(y, y) - 2 k(x, y)`` is the squared distance.
-    P : Prepared
-        The items to choose from.
-    n : int
-        How many. Fewer are returned where fewer different items exist.
-    how : {"random", "kmeans++", "farthest"}
-        "random": each item is as likely as any other. "kmeans++": far items are likelier, in
-        proportion to the squared distance from the landmarks chosen before. "farthest": always
-        the farthest item.
-    rng : numpy.random.Generator
-        The source of chance.
+    "random": each item is as likely as any other. "kmeans++": far items are likelier, in
+    proportion to the squared distance k(x, x) + k(y, y) - 2 k(x, y) from the landmarks chosen
+    before. "farthest": always the farthest item.
     """
     if how == "random":
         return np.sort(rng.choice(len(P), min(n, len(P)), replace=False))

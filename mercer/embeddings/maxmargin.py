@@ -1,7 +1,5 @@
 """Random maximum margin hashing: hyperplanes that split random items widely (E §3.2)."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -65,16 +63,9 @@ class MaxMarginDirections(LandmarkMap):
     """
 
     def __init__(
-        self,
-        kernel: str | Kernel,
-        n_bits: int = 256,
-        *,
-        n_landmarks: int = 1024,
-        n_items: int = 32,
-        C: float = 1000.0,
-        normalize: bool = True,
-        seed: int = 0,
-    ) -> None:
+        self, kernel: str | Kernel, n_bits: int = 256, *, n_landmarks: int = 1024,
+        n_items: int = 32, C: float = 1000.0, normalize: bool = True, seed: int = 0,
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.n_bits = n_bits
         self.n_landmarks = n_landmarks

@@ -1,7 +1,5 @@
 """Projections that carry a metric learned in the span of some items (M section 3.5)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -114,7 +112,7 @@ class LearnedDirections(Embedding):
             out[span] = self._projected(some.inside)
             out[span] += some.coordinates.astype(np.float32) @ weights
 
-        parallel.run(fill, [(span,) for span in parallel.spans(len(P), BLOCK)], "embedding")
+        parallel.over(len(P), BLOCK, fill, "embedding")
         return out
 
     def _projected(self, P: Prepared) -> Floats:

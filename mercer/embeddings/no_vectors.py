@@ -1,7 +1,5 @@
 """No vectors: for searches that compare the items themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pyramid match hashing: projections of sets on random directions that are never stored (P §3)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -103,5 +101,5 @@ class PyramidDirections(Embedding):
                 self.mode == "walk", out[span],
             )  # fmt: skip
 
-        parallel.run(fill, [(span,) for span in parallel.spans(len(P), BLOCK)], "embedding")
+        parallel.over(len(P), BLOCK, fill, "embedding")
         return out

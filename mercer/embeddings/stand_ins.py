@@ -1,7 +1,5 @@
 """Maps of vectors that rank as a kernel although nothing is known of it: tried on a sample."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

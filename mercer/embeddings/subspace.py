@@ -89,18 +89,9 @@ def centred(K: Matrix) -> Matrix:
 def exact_weights(
     spectrum: Spectrum, K: Matrix, error: float, turned: Callable[[Matrix], Matrix] = np.asarray
 ) -> Matrix:
-    """Return the weights of the finest basis that rounding leaves orthonormal.
+    """Return the weights of the finest basis of a landmark matrix K that is orthonormal.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of the landmark matrix.
-    K : ndarray of float64, shape (p, p)
-        The landmark matrix itself.
-    error : float
-        What bounds the rounding of its values, as `Kernel.tolerance`.
-    turned : callable, optional
-        What is made of a basis before it is looked at, such as a rotation.
+    `error` bounds the rounding of its values; a basis is `turned` before it is looked at.
     """
     for threshold in THRESHOLDS:
         W = turned(basis(spectrum, threshold))

@@ -1,7 +1,5 @@
 """What theory promises of a projection on few eigenvectors (Theorem 2 of R, corrected)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,6 @@
 """Truth by brute force, and how much of it an answer contains."""
 
-from mercer.evaluate import matching
 from mercer.evaluate.measures import recall, recall_at
 from mercer.evaluate.truth import ground_truth
 
-__all__ = ["ground_truth", "matching", "recall", "recall_at"]
+__all__ = ["ground_truth", "recall", "recall_at"]

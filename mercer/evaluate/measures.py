@@ -1,7 +1,5 @@
 """How much of the truth an answer contains."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Truth by brute force."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -30,14 +28,9 @@ BLOCK_PAIRS = 100_000_000  # pairs compared before the progress bar moves
 
 @border
 def ground_truth(
-    kernel: str | Kernel,
-    X: Any,
-    Q: Any,
-    k: int,
-    *,
-    n_jobs: int | None = None,
+    kernel: str | Kernel, X: Any, Q: Any, k: int, *, n_jobs: int | None = None,
     show_progress: bool | None = None,
-) -> Matches:
+) -> Matches:  # fmt: skip
     """Find the k most similar items of every query by comparing all pairs.
 
     Items are read block by block, so memory-mapped arrays stay on disk. All pairs are compared in
@@ -53,10 +46,8 @@ def ground_truth(
         The queries.
     k : int
         How many items to find for each. Where X has fewer, the rest is -1.
-    n_jobs : int, optional
-        How many threads; see `mercer.runtime.parallel.count`.
-    show_progress : bool, optional
-        Whether to show a progress bar; by default on terminals, for work of over a second.
+    n_jobs, show_progress
+        As in `Index`.
 
     Returns
     -------

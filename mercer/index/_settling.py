@@ -1,7 +1,5 @@
 """The compiled loops that settle a ranking in double precision."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

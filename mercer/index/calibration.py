@@ -1,7 +1,5 @@
 """How far bounds may be relaxed so that the nearest item is kept with a stated probability."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Compare queries with all rows, part after part, on threads: brute force."""
 
-from __future__ import annotations
-
 from mercer.index.parts import Part, Queries
 from mercer.index.ranking import SPARE, Ranking
 from mercer.index.recipe import Recipe

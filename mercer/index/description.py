@@ -1,7 +1,5 @@
 """What an index is, in plain values that can be printed."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

@@ -26,7 +26,10 @@ from mercer.search import Searcher
 class Index(Params):
     """Items that can be searched by similarity, added to, removed from, filtered and saved.
 
-    Made by `mercer.exact` and its like.
+    Made by `mercer.exact` and its like. All verbs that take them understand `n_jobs`, the number of
+    threads (see `mercer.runtime.parallel.count`; a few quick queries stay on one), and
+    `show_progress`, whether to show a progress bar; by default on terminals, for work of over a
+    second.
 
     Parameters
     ----------
@@ -123,10 +126,6 @@ class Index(Params):
             As those given to `fit`. They are not copied where they have the right type.
         ids : array_like of int or str, shape (len(X),), optional
             What to call them, each once; by default numbers, from 0 or from the largest on.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
         """
         self._require_fitted("add")
         P = self.kernel.prepare(X)
@@ -185,11 +184,6 @@ class Index(Params):
         relaxed : bool
             Whether to be content with the probability chosen by `calibrate`, for fewer kernel
             values (E eq. 28). Nothing is then `exact`.
-        n_jobs : int, optional
-            How many threads at most; see `mercer.runtime.parallel.count`. A few queries stay on
-            one, where the last ones were quick.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
 
         Returns
         -------
@@ -221,10 +215,6 @@ class Index(Params):
             The least kernel value.
         where : array_like, optional
             Which items may be found: their ids, or a mask over `ids`.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
-        show_progress : bool, optional
-            Whether to show a progress bar; by default on terminals, for work of over a second.
 
         Returns
         -------
@@ -264,8 +254,6 @@ class Index(Params):
             Queries that are not among the items, drawn as those to come are.
         probability : float
             Between 0 and 1. It needs at least ``probability / (1 - probability)`` queries.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
         """
         check_number("probability", probability, above=0)
         if not self._known.bounded or not len(self):
@@ -292,8 +280,6 @@ class Index(Params):
         ----------
         X : items
             As those given to `fit`; they are not added.
-        n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
 
         Returns
         -------

@@ -1,7 +1,5 @@
 """Load a saved index."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """How many threads some queries are worth, by what the last ones took."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What an index knows, as a plain tree of values and arrays, and back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A search under way: from queries to rankings, and from rankings to `Matches`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,8 +34,7 @@ DISPROVED = (
 
 def check_effort(searcher: Searcher, candidates: int | None, effort: int | None) -> None:
     """Say what is wrong with the numbers that tell how hard a search looks."""
-    if candidates is not None:
-        check_count("candidates", candidates)
+    check_count("candidates", candidates, optional=True)
     if effort is None:
         return
     if not searcher.takes_effort:

@@ -1,7 +1,5 @@
 """Bits: sets of features that an item has or has not, eight a byte."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -5,8 +5,6 @@ stored, and which files they come from. A kernel names the kind that it takes. A
 subclass of `Kind` and a call of `register`; nothing else has to know of it.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,55 +20,27 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Items(NamedTuple):
-    """What a file of items contains.
+    """What a file of items contains."""
 
-    Attributes
-    ----------
-    X : items
-        The items.
-    ids : ndarray of int64 or str, shape (n,), or None
-        What they are called, where the file says it.
-    """
-
-    X: Any
-    ids: Array | None = None
+    X: Any  # the items
+    ids: Array | None = None  # what they are called, integers or strings, where the file says it
 
 
 class Options(NamedTuple):
-    """How a file is read.
+    """How a file is read."""
 
-    Attributes
-    ----------
-    key : str or None
-        Which array of an archive.
-    id_column : str or None
-        Which column of a table has the ids.
-    """
-
-    key: str | None = None
-    id_column: str | None = None
+    key: str | None = None  # which array of an archive
+    id_column: str | None = None  # which column of a table has the ids
 
 
 class FileType(NamedTuple):
-    """A type of file that items come from.
+    """A type of file that items come from."""
 
-    Attributes
-    ----------
-    extensions : tuple of str
-        What their names end in; "/" for folders.
-    read : callable
-        ``read(path, options)`` returns `Items`.
-    fits : callable, optional
-        ``fits(path, options)``: whether a file with this extension is meant; by default it is
-        meant where no other type fits.
-    has_columns : bool
-        Whether one of its columns may hold ids.
-    """
-
-    extensions: tuple[str, ...]
+    extensions: tuple[str, ...]  # what their names end in; "/" for folders
     read: Callable[[Path, Options], Items]
+    # whether a file with such an extension is meant; by default where no other type fits
     fits: Callable[[Path, Options], bool] | None = None
-    has_columns: bool = False
+    has_columns: bool = False  # whether one of its columns may hold ids
 
 
 class Kind(ABC):

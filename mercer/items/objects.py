@@ -1,7 +1,5 @@
 """Any Python objects: what no other kind knows, for kernels that call functions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Sets of vectors, of different sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

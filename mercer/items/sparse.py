@@ -1,7 +1,5 @@
 """Sparse vectors: SciPy's matrices, row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values that no item may have: NaN, infinity, and negative ones where items are counts."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

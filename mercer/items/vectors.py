@@ -1,7 +1,5 @@
 """Vectors: one row of numbers per item."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What is done with items of every kind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The compiled loops over pairs of packed bits."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

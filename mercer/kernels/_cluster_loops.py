@@ -1,7 +1,5 @@
 """The compiled loops that find the nearest center of vectors, alone or down a tree."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

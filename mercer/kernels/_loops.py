@@ -10,8 +10,6 @@ Terms are compiled without re-association, so that ``a * (b / (a + b))`` stays w
 kernels' tolerances rest on.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

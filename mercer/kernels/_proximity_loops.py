@@ -1,7 +1,5 @@
 """The compiled loop that finds the nearest neighbours of points by position."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

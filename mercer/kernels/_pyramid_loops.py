@@ -5,8 +5,6 @@ array, and `offsets` say where each begins. The number of a bin, shifted to the 
 bits, says which of the coefficients it has.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

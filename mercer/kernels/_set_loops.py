@@ -4,8 +4,6 @@ A block holds the similarities of some vectors of one set, its rows, with vector
 columns. `starts` says where the sets of its columns begin and where the last one ends.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ the type float32, as NumPy does. It runs on numba's own representation of the fu
 closures, line numbers and error messages stay as they are.
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 

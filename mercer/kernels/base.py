@@ -122,13 +122,10 @@ class _Pair(Kernel):
     def _join(self, a: Array, b: Array) -> Array:
         """Join the values of both kernels, in place of the first."""
 
-    def _parts_tolerance(
-        self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike
-    ) -> tuple[float, float]:
-        return (
-            self.left.tolerance(*(P.left for P in prepared), dtype=dtype),
-            self.right.tolerance(*(P.right for P in prepared), dtype=dtype),
-        )
+    def _both(self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike) -> tuple[float, float]:
+        """Return the tolerances of both kernels."""
+        left, right = ([P.parts[name] for P in prepared] for name in ("left", "right"))
+        return self.left.tolerance(*left, dtype=dtype), self.right.tolerance(*right, dtype=dtype)
 
     def __repr__(self) -> str:
         # Python groups a + b + c from the left, so the right side needs the tighter grip
@@ -147,7 +144,7 @@ class Sum(_Pair):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: the scales √(a a) + √(b b) add up to at most the sum's own."""
-        return max(self._parts_tolerance(prepared, dtype)) + unit(dtype)
+        return max(self._both(prepared, dtype)) + unit(dtype)
 
 
 class Product(_Pair):
@@ -161,7 +158,7 @@ class Product(_Pair):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: relative errors of the factors add."""
-        a, b = self._parts_tolerance(prepared, dtype)
+        a, b = self._both(prepared, dtype)
         return (1 + a) * (1 + b) * (1 + unit(dtype)) - 1
 
 
@@ -285,24 +282,16 @@ class Exp(_Changed):
 class Normalized(_Wrapped):
     """k(x, y) = a(x, y) / √(a(x, x) a(y, y)); written ``a.normalized()``; 0/0 is 0."""
 
+    keeps_angles = True
+
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self._validate()
-
-    @property
-    def explicit(self) -> bool:  # type: ignore[override]
-        """Whether φ of the kernel inside is known."""
-        return bool(self.kernel.explicit)
+        self.explicit = kernel.explicit
 
     def features(self, P: Prepared) -> Any:
         """Return φ of the kernel inside, of length 1."""
         return scaled_rows(self.kernel.features(P.inside), P.scales)
-
-    @property
-    def angles_of(self) -> Kernel:
-        """That of the kernel inside."""
-        found: Kernel = self.kernel.angles_of
-        return found
 
     def stretch(self, P: Prepared) -> Any:
         """Return 1 / √a(x, x), times that of the kernel inside."""

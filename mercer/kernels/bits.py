@@ -1,7 +1,5 @@
 """Kernels of sets given as bits, such as molecular fingerprints."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

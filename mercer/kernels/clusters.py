@@ -1,7 +1,5 @@
 """Clusters of vectors: k-means, and k-means inside k-means."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A user's own pair function, compiled into every loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -54,15 +52,10 @@ class CompiledKernel(Kernel):
     """
 
     def __init__(
-        self,
-        function: PairFunction,
-        psd: bool = False,
-        nonnegative: bool = False,
-        error: float | None = None,
-        ranks_as: str | Kernel | None = None,
-        nearly: str | Kernel | None = None,
-        ceiling: str | Kernel | None = None,
-    ) -> None:
+        self, function: PairFunction, psd: bool = False, nonnegative: bool = False,
+        error: float | None = None, ranks_as: str | Kernel | None = None,
+        nearly: str | Kernel | None = None, ceiling: str | Kernel | None = None,
+    ) -> None:  # fmt: skip
         self.function = function
         self.psd = psd
         self.nonnegative = nonnegative
@@ -166,14 +159,10 @@ class CompiledKernel(Kernel):
 def kernel(function: PairFunction) -> CompiledKernel: ...
 @overload
 def kernel(
-    *,
-    psd: bool = False,
-    nonnegative: bool = False,
-    error: float | None = None,
-    ranks_as: str | Kernel | None = None,
-    nearly: str | Kernel | None = None,
+    *, psd: bool = False, nonnegative: bool = False, error: float | None = None,
+    ranks_as: str | Kernel | None = None, nearly: str | Kernel | None = None,
     ceiling: str | Kernel | None = None,
-) -> Callable[[PairFunction], CompiledKernel]: ...
+) -> Callable[[PairFunction], CompiledKernel]: ...  # fmt: skip
 def kernel(function: PairFunction | None = None, **facts: Any) -> Any:
     """Make a kernel of a pair function; use it as a decorator.
 

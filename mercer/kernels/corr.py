@@ -1,7 +1,5 @@
 """The kernel of geometric correspondences between the features of two images (K §6.2)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Self
 

@@ -4,8 +4,6 @@ Nobody asks what class a kernel is. A kernel of your own may declare the same fa
 one, and is then treated as one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,33 +14,17 @@ from mercer.runtime.arrays import Array
 
 
 class Homogeneous(NamedTuple):
-    """k(x, y) = Σ √(x_i y_i) K(log y_i/x_i), with K the Fourier transform of κ.
+    """k(x, y) = Σ √(x_i y_i) K(log y_i/x_i), with K the Fourier transform of κ."""
 
-    Attributes
-    ----------
-    signature : callable
-        K.
-    density : callable
-        κ.
-    """
-
-    signature: Callable[[Array], Array]
-    density: Callable[[Array], Array]
+    signature: Callable[[Array], Array]  # K
+    density: Callable[[Array], Array]  # κ
 
 
 class Alike(NamedTuple):
-    """A kernel that ranks, exactly or nearly, as another one does.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel.
-    by_distance : bool
-        Whether the distance in its space ranks alike, instead of its value.
-    """
+    """A kernel that ranks, exactly or nearly, as another one does."""
 
     kernel: Any
-    by_distance: bool
+    by_distance: bool  # whether the distance in its space ranks alike, instead of its value
 
 
 class Facts(Similarity):
@@ -69,6 +51,8 @@ class Facts(Similarity):
         `coefficients` c.
     wraps : Kernel or None
         The kernel whose values it is a function of.
+    keeps_angles : bool
+        Whether it has the angles of the kernel it `wraps`, and only lengths differ.
     is_learned : bool
         Whether it carries a metric that was learned.
     over : Kernel or None
@@ -86,6 +70,7 @@ class Facts(Similarity):
     power: int | None = None
     intersects: bool = False
     is_learned: bool = False
+    keeps_angles: bool = False
     ranks_as: Any = None
     nearly: Any = None
     wraps: Any = None
@@ -112,7 +97,7 @@ class Facts(Similarity):
     @property
     def angles_of(self) -> Any:
         """The kernel inside that has the same angles: lengths in its space may differ."""
-        return self
+        return self.wraps.angles_of if self.keeps_angles else self
 
     @property
     def innermost(self) -> Any:

@@ -1,7 +1,5 @@
 """Kernels of any Python objects: from a pair function, a batch function, a distance, a matrix."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import math

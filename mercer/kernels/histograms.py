@@ -1,7 +1,5 @@
 """Kernels of nonnegative vectors: histograms, counts, bags of words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

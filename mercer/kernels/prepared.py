@@ -73,8 +73,6 @@ class Prepared:
     def under(self, kernel: Any) -> Prepared:
         """Return the same items as another kernel takes them, without checking them again.
 
-        That may be a kernel which theirs is made of, or any other one of the same kind of items.
-
         Examples
         --------
         >>> from mercer import kernels

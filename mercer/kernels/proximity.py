@@ -1,7 +1,5 @@
 """The proximity distribution kernel: which words stand near which (M §3.7.2)."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

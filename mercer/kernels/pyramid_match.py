@@ -1,7 +1,5 @@
 """The pyramid match: how well the points of two sets can be matched, in one pass (P §3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -64,14 +62,9 @@ class PyramidMatch(Pyramid):
     """
 
     def __init__(
-        self,
-        finest: float,
-        n_levels: int,
-        *,
-        weights: npt.ArrayLike | None = None,
-        shift: int | None = 0,
-        normalize: str | None = None,
-    ) -> None:
+        self, finest: float, n_levels: int, *, weights: npt.ArrayLike | None = None,
+        shift: int | None = 0, normalize: str | None = None,
+    ) -> None:  # fmt: skip
         self.finest = finest
         self.n_levels = n_levels
         self.weights = None if weights is None else np.asarray(weights, np.float64)
@@ -88,8 +81,7 @@ class PyramidMatch(Pyramid):
                 f"n_levels is {self.n_levels}. Pass at most {MOST_LEVELS}: the bins "
                 f"of the last are {2**MOST_LEVELS:,} times as wide as those of the first."
             )
-        if self.shift is not None:
-            check_count("shift", self.shift, at_least=0)
+        check_count("shift", self.shift, at_least=0, optional=True)
         level_weights("PyramidMatch", self.weights, self.n_levels)
 
     @property

@@ -1,7 +1,5 @@
 """Kernels of sets that intersect sparse histograms of many scales, and the first of them."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

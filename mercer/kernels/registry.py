@@ -1,7 +1,5 @@
 """Kernels by name, and kernels as plain data."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 from typing import Any, TypeVar

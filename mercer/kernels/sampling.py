@@ -1,7 +1,5 @@
 """A random sample of items, and what kernels learn of it in `for_data`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

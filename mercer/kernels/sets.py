@@ -1,7 +1,5 @@
 """Kernels of sets of vectors that compare every vector of one set with every one of the other."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, NamedTuple, Self
 

@@ -5,8 +5,6 @@ and gives four functions: `_prepare`, `_tile`, `_gather` and `tolerance`. Everyt
 (blocks, threads, checks) or in `mercer.kernels.base` (algebra, further facts).
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 
@@ -102,7 +100,7 @@ class Similarity(Params):
         dtype : float32 or float64
             The precision of the loop and of the result.
         n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
+            As in `mercer.Index`.
 
         Examples
         --------
@@ -160,7 +158,7 @@ class Similarity(Params):
         dtype : float32 or float64
             The precision of the loop and of the result.
         n_jobs : int, optional
-            How many threads; see `mercer.runtime.parallel.count`.
+            As in `mercer.Index`.
 
         Examples
         --------
@@ -176,8 +174,7 @@ class Similarity(Params):
         def fill(span: slice) -> None:
             out[span] = self.gather(P[span], R, rows[span], out.dtype, span.start)
 
-        tasks = [(span,) for span in parallel.spans(len(P), GATHER_ROWS)]
-        parallel.run(fill, tasks, self.label, n_jobs=self.n_jobs)
+        parallel.over(len(P), GATHER_ROWS, fill, self.label, n_jobs=self.n_jobs)
         return out
 
     @abstractmethod
@@ -231,13 +228,8 @@ class Similarity(Params):
         self._require_finite(out, lambda i, j: (first[0] + i, first[1] + j))
 
     def gather(
-        self,
-        P: Prepared,
-        R: Prepared,
-        ids: Ids,
-        dtype: DType,
-        first_query: int = 0,
-    ) -> Array:
+        self, P: Prepared, R: Prepared, ids: Ids, dtype: DType, first_query: int = 0,
+    ) -> Array:  # fmt: skip
         """Do as `score`, serially, with ids that are known to be rows of R or -1."""
         values = self._gather(P, R, ids, dtype)
         self._require_finite(values, lambda i, j: (first_query + i, int(ids[i, j])))

@@ -1,7 +1,5 @@
 """The spatial pyramid: words are matched by where they stand (M §3.7.1)."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
@@ -47,13 +45,9 @@ class SpatialPyramid(Pyramid):
     """
 
     def __init__(
-        self,
-        words: npt.ArrayLike,
-        frame: npt.ArrayLike,
-        n_levels: int = 3,
-        *,
+        self, words: npt.ArrayLike, frame: npt.ArrayLike, n_levels: int = 3, *,
         weights: npt.ArrayLike | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.words = np.ascontiguousarray(words, np.float32)
         self.frame = np.asarray(frame, np.float64)
         self.n_levels = n_levels

@@ -1,7 +1,5 @@
 """Kernels that are a function of one sum over the features of two vectors."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -109,8 +107,7 @@ class ExpDistance(FeatureSum):
     gamma: float | None
 
     def _validate(self) -> None:
-        if self.gamma is not None:
-            check_number("gamma", self.gamma, above=0)
+        check_number("gamma", self.gamma, above=0, optional=True)
 
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
         sums *= sums.dtype.type(-self.rate(n_features))

@@ -1,7 +1,5 @@
 """Kernels of real vectors: linear, cosine, polynomial, RBF, Laplacian."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -97,8 +95,7 @@ class Polynomial(DotProduct):
     def _validate(self) -> None:
         check_count("degree", self.degree)
         check_number("coef0", self.coef0, at_least=0)
-        if self.gamma is not None:
-            check_number("gamma", self.gamma, above=0)
+        check_number("gamma", self.gamma, above=0, optional=True)
 
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
         sums *= sums.dtype.type(1 / n_features if self.gamma is None else self.gamma)

@@ -1,7 +1,5 @@
 """The vocabulary-guided pyramid match: bins are clusters inside clusters (P §3.1, note 1)."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
@@ -57,12 +55,9 @@ class VocabularyPyramid(Pyramid):
     """
 
     def __init__(
-        self,
-        centers: npt.ArrayLike,
-        parents: npt.ArrayLike,
-        weights: npt.ArrayLike,
+        self, centers: npt.ArrayLike, parents: npt.ArrayLike, weights: npt.ArrayLike,
         normalize: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.centers = np.ascontiguousarray(centers, np.float32)
         self.parents = np.asarray(parents)
         self.weights = np.asarray(weights, np.float64)

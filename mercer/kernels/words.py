@@ -1,7 +1,5 @@
 """What kernels of words and positions share: words learned from vectors, and where they stand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

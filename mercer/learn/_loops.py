@@ -5,8 +5,6 @@ product with a matrix near the identity, G ← (I + Y N Yᵀ) G with Y = G V, so
 definite whatever is rounded. It costs two products of G and a vector for each column of V.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learn a metric from constraints, explicitly or in the space of any kernel (M)."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Self
 
@@ -88,18 +86,10 @@ class ITML(Params):
     factor_: Matrix
 
     def __init__(
-        self,
-        kernel: str | Kernel | None = None,
-        slack: float = 1.0,
-        *,
-        upper: float | None = None,
-        lower: float | None = None,
-        max_iter: int = 200,
-        tol: float = 0.01,
-        n_basis: int = 300,
-        n_constraints: int | None = None,
-        seed: int = 0,
-    ) -> None:
+        self, kernel: str | Kernel | None = None, slack: float = 1.0, *,
+        upper: float | None = None, lower: float | None = None, max_iter: int = 200,
+        tol: float = 0.01, n_basis: int = 300, n_constraints: int | None = None, seed: int = 0,
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.slack = slack
         self.upper = upper
@@ -123,8 +113,7 @@ class ITML(Params):
             _require_order(self.upper, self.lower)
         for name, least in {"max_iter": 1, "n_basis": 1, "seed": 0}.items():
             check_count(name, getattr(self, name), at_least=least)
-        if self.n_constraints is not None:
-            check_count("n_constraints", self.n_constraints)
+        check_count("n_constraints", self.n_constraints, optional=True)
 
     # ---- learning
 

@@ -1,7 +1,5 @@
 """Information-theoretic metric learning: LogDet projections until they agree (M section 3.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Where a metric is learned: in the vectors themselves, or in the span of some basis items."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self

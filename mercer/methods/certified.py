@@ -1,7 +1,5 @@
 """Exact search: with a certificate, or by comparing everything."""
 
-from __future__ import annotations
-
 from mercer.embeddings import KernelPCA, NoVectors
 from mercer.index import Index
 from mercer.kernels import Kernel
@@ -9,13 +7,9 @@ from mercer.search import BoundScan, Everything
 
 
 def exact(
-    kernel: str | Kernel,
-    *,
-    n_landmarks: int = 1024,
-    n_components: int = 128,
-    landmarks: str = "random",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, n_landmarks: int = 1024, n_components: int = 128,
+    landmarks: str = "random", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index whose answers are proven: no item outside scores higher (E appendix A).
 
     Items are projected on the span of landmarks in the kernel's space. The projection and the

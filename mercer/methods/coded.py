@@ -10,8 +10,6 @@ a `Searcher`     that one, such as ``SortedLists(epsilon=0.5)``, with the method
 ================ ==========================================================================
 """
 
-from __future__ import annotations
-
 from mercer.codes import Sign
 from mercer.errors import InputError
 from mercer.search import Scan, Searcher, SortedLists

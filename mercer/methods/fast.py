@@ -1,7 +1,5 @@
 """Fast approximate methods: product codes, inverted lists, graphs."""
 
-from __future__ import annotations
-
 from mercer.codes import Product
 from mercer.embeddings import Euclidean
 from mercer.index import Index
@@ -10,14 +8,9 @@ from mercer.search import Graph, Inverted, Scan
 
 
 def kpca_pq(
-    kernel: str | Kernel,
-    *,
-    n_bytes: int = 8,
-    n_landmarks: int = 1024,
-    n_components: int = 64,
-    balance: str = "permute",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, n_bytes: int = 8, n_landmarks: int = 1024, n_components: int = 64,
+    balance: str = "permute", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index by kernel PCA and product codes of a few bytes (E §4).
 
     All codes are compared with every query, and the most promising items by the kernel itself.
@@ -53,16 +46,10 @@ def kpca_pq(
 
 
 def inverted(
-    kernel: str | Kernel,
-    *,
-    embedding: str = "auto",
-    n_landmarks: int | None = None,
-    n_components: int | None = None,
-    n_lists: int | None = None,
-    n_bytes: int | None = None,
-    n_probe: int | None = None,
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, embedding: str = "auto", n_landmarks: int | None = None,
+    n_components: int | None = None, n_lists: int | None = None, n_bytes: int | None = None,
+    n_probe: int | None = None, seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index by inverted lists: the fastest way to nearly all of the true answer.
 
     Items become vectors whose distances rank as the kernel, and the vectors short codes in many
@@ -103,16 +90,10 @@ def inverted(
 
 
 def graph(
-    kernel: str | Kernel,
-    *,
-    embedding: str = "auto",
-    n_landmarks: int | None = None,
-    n_components: int | None = None,
-    n_links: int = 16,
-    ef_build: int = 60,
-    ef: int | None = None,
+    kernel: str | Kernel, *, embedding: str = "auto", n_landmarks: int | None = None,
+    n_components: int | None = None, n_links: int = 16, ef_build: int = 60, ef: int | None = None,
     seed: int = 0,
-) -> Index:
+) -> Index:  # fmt: skip
     """Return an index by a navigable graph over vectors of one byte a dimension.
 
     Parameters

@@ -1,7 +1,5 @@
 """Binary codes of the papers: hash functions for any kernel."""
 
-from __future__ import annotations
-
 from mercer.codes import Sign
 from mercer.embeddings import (
     Explicit,
@@ -17,18 +15,10 @@ from mercer.search import Searcher
 
 
 def klsh(
-    kernel: str | Kernel,
-    *,
-    n_bits: int = 256,
-    n_landmarks: int = 300,
-    subset: int | None = 30,
-    rank: int | None = None,
-    scale: float | None = None,
-    center: str = "both",
-    normalize: bool = True,
-    codes: str | Searcher = "asymmetric",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int = 300, subset: int | None = 30,
+    rank: int | None = None, scale: float | None = None, center: str = "both",
+    normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index by Kernelized LSH: one bit for each random direction in the kernel's space.
 
     Bits are compared first, and the most promising items by the kernel itself.
@@ -63,17 +53,10 @@ def klsh(
 
 
 def kpca_lsh(
-    kernel: str | Kernel,
-    *,
-    n_bits: int = 256,
-    n_components: int | None = None,
-    n_landmarks: int = 1024,
-    hyperplanes: str = "orthogonal",
-    landmarks: str = "random",
-    normalize: bool = True,
-    codes: str | Searcher = "asymmetric",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, n_bits: int = 256, n_components: int | None = None,
+    n_landmarks: int = 1024, hyperplanes: str = "orthogonal", landmarks: str = "random",
+    normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index by kernel PCA and hyperplanes through its centred vectors (E §3).
 
     Parameters
@@ -111,13 +94,9 @@ def kpca_lsh(
 
 
 def lsh(
-    kernel: str | Kernel = "cosine",
-    *,
-    n_bits: int = 256,
-    hyperplanes: str = "orthogonal",
-    codes: str | Searcher = "asymmetric",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel = "cosine", *, n_bits: int = 256, hyperplanes: str = "orthogonal",
+    codes: str | Searcher = "asymmetric", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index of vectors by random hyperplanes, Charikar's LSH.
 
     Parameters
@@ -146,16 +125,9 @@ def lsh(
 
 
 def rmmh(
-    kernel: str | Kernel,
-    *,
-    n_bits: int = 256,
-    n_landmarks: int = 1024,
-    n_items: int = 32,
-    C: float = 1000.0,
-    normalize: bool = True,
-    codes: str | Searcher = "asymmetric",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int = 1024, n_items: int = 32,
+    C: float = 1000.0, normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index by random maximum margin hashing: bits that split items widely (E §3.2).
 
     Parameters
@@ -188,15 +160,9 @@ def rmmh(
 
 
 def fourier(
-    kernel: str | Kernel,
-    *,
-    n_bits: int = 256,
-    scale: float | None = None,
-    n_components: int = 64,
-    n_landmarks: int = 300,
-    codes: str | Searcher = "asymmetric",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, n_bits: int = 256, scale: float | None = None, n_components: int = 64,
+    n_landmarks: int = 300, codes: str | Searcher = "asymmetric", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index by binary Fourier codes: signs of random cosines (K §6.7).
 
     Parameters

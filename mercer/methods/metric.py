@@ -1,7 +1,5 @@
 """Hash functions that carry a learned metric."""
 
-from __future__ import annotations
-
 from mercer.codes import Sign
 from mercer.embeddings import Explicit, LearnedDirections
 from mercer.embeddings.metric import has_directions
@@ -14,14 +12,9 @@ from mercer.search import Searcher
 
 
 def learned(
-    kernel: str | Kernel,
-    *,
-    n_bits: int = 256,
-    hyperplanes: str = "orthogonal",
-    n_landmarks: int = 1024,
-    codes: str | Searcher = "asymmetric",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, n_bits: int = 256, hyperplanes: str = "orthogonal",
+    n_landmarks: int = 1024, codes: str | Searcher = "asymmetric", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index by hash functions that carry a learned metric (M section 3).
 
     A metric of vectors hashes by the signs of rᵀGx (`mercer.embeddings.Explicit`). One learned

@@ -1,7 +1,5 @@
 """Search by what was learned since: the same items under a new metric."""
 
-from __future__ import annotations
-
 from mercer.errors import InputError
 from mercer.index import Index
 from mercer.kernels import Kernel, Prepared
@@ -25,10 +23,8 @@ def relearn(
         An index under a learned kernel (`mercer.kernels.Learned`), such as `mercer.learned` made.
     kernel : Kernel
         Its kernel with another factor over the same basis.
-    n_jobs : int, optional
-        How many threads; see `mercer.runtime.parallel.count`.
-    show_progress : bool, optional
-        Whether to show a progress bar; by default on terminals, for work of over a second.
+    n_jobs, show_progress
+        As in `Index`.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Hash functions for sets of vectors."""
 
-from __future__ import annotations
-
 from mercer.codes import Sign
 from mercer.embeddings import PyramidDirections
 from mercer.index import Index
@@ -11,13 +9,9 @@ from mercer.search import Searcher
 
 
 def pyramid(
-    kernel: str | Kernel,
-    *,
-    n_bits: int = 256,
-    mode: str = "walk",
-    codes: str | Searcher = "asymmetric",
-    seed: int = 0,
-) -> Index:
+    kernel: str | Kernel, *, n_bits: int = 256, mode: str = "walk",
+    codes: str | Searcher = "asymmetric", seed: int = 0,
+) -> Index:  # fmt: skip
     """Return an index of sets by pyramid match hashing (P): no landmark, nothing learned.
 
     Parameters

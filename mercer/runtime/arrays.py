@@ -1,7 +1,5 @@
 """Short names for the arrays that functions take and return, and whether one is sparse."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

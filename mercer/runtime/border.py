@@ -1,7 +1,5 @@
 """The border between users and the package: who asked, on how many threads, with a bar or not."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Iterator
@@ -15,21 +13,11 @@ Result = TypeVar("Result")
 
 
 class _Asked(threading.local):
-    """What the user asked for in the call under way on this thread.
+    """What the user asked for in the call under way on this thread."""
 
-    Attributes
-    ----------
-    n_jobs : int or None
-        How many threads; see `mercer.runtime.parallel.count`.
-    show_progress : bool or None
-        Whether to show a progress bar; see `mercer.runtime.progress.bar`.
-    at_work : bool
-        Whether this thread does one of several tasks: whatever it calls is serial and silent.
-    """
-
-    n_jobs: int | None = None
-    show_progress: bool | None = None
-    at_work: bool = False
+    n_jobs: int | None = None  # see `mercer.runtime.parallel.count`
+    show_progress: bool | None = None  # see `mercer.runtime.progress.bar`
+    at_work: bool = False  # on one of several tasks: whatever it calls is serial and silent
 
 
 asked = _Asked()

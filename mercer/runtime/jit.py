@@ -1,7 +1,5 @@
 """Compile a function and keep its machine code on disk, safely for many processes."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from typing import Any

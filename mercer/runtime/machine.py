@@ -1,7 +1,5 @@
 """What numba cannot say by itself: borrow or prefetch a row, see, count or scatter bits."""
 
-from __future__ import annotations
-
 import numpy as np
 from llvmlite import ir
 from numba import njit, types

@@ -5,8 +5,6 @@ and release the interpreter lock, and BLAS is held to one thread meanwhile. Thre
 long as one call, so nothing is left behind that a forked child could stumble over.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
@@ -55,12 +53,9 @@ def spans(stop: int, step: int, start: int = 0) -> list[slice]:
 
 
 def run(
-    function: Callable[..., Any],
-    tasks: Iterable[tuple[Any, ...]],
-    label: str = "working",
-    *,
+    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], label: str = "working", *,
     n_jobs: int | None = None,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """Call ``function(*task)`` for every task, on threads, and return the results in order.
 
     An error stops the rest and is raised as it is; of several, that of the first task. What a task
@@ -85,6 +80,13 @@ def run(
         return _run_threads(function, tasks, threads, advance)
 
 
+def over(
+    n: int, step: int, function: Callable[[slice], Any], label: str, *, n_jobs: int | None = None
+) -> None:
+    """Call ``function(span)`` for slices of `step` that make up ``range(n)``, as `run` does."""
+    run(function, [(span,) for span in spans(n, step)], label, n_jobs=n_jobs)
+
+
 def _step(
     function: Callable[..., Any], task: tuple[Any, ...], advance: Callable[[int], None]
 ) -> Any:
@@ -103,11 +105,9 @@ def _work(function: Callable[..., Any], *task: Any) -> Any:
 
 
 def _run_threads(
-    function: Callable[..., Any],
-    tasks: list[tuple[Any, ...]],
-    threads: int,
+    function: Callable[..., Any], tasks: list[tuple[Any, ...]], threads: int,
     advance: Callable[[int], None],
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     with ThreadPoolExecutor(threads, thread_name_prefix="mercer") as pool:
         futures = [pool.submit(_work, function, *task) for task in tasks]
         waiting = set(futures)

@@ -1,7 +1,5 @@
 """Parameters of an object: read, set, print and compare them as scikit-learn does."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from numbers import Integral, Real
@@ -111,17 +109,22 @@ class Params:
 
 
 def check_number(
-    name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf
-) -> None:
-    """Raise InputError unless `value` is a finite real number in its range."""
+    name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf,
+    optional: bool = False,
+) -> None:  # fmt: skip
+    """Raise InputError unless `value` is a finite real number in its range, or None if optional."""
+    if optional and value is None:
+        return
     fits = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     if not fits or value <= above or value < at_least:
         bound = f"above {above}" if above > -math.inf else f"of at least {at_least}"
         raise InputError(f"{name} is {value!r}. Pass a finite number {bound}.")
 
 
-def check_count(name: str, value: Any, at_least: int = 1) -> None:
-    """Raise InputError unless `value` is an integer of at least so much."""
+def check_count(name: str, value: Any, at_least: int = 1, *, optional: bool = False) -> None:
+    """Raise InputError unless `value` is an integer of at least so much, or None if optional."""
+    if optional and value is None:
+        return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
         raise InputError(f"{name} is {value!r}. Pass an integer of at least {at_least}.")
 

@@ -1,7 +1,5 @@
 """The one place for progress bars: quiet for short work and where nobody looks."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

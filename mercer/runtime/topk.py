@@ -4,8 +4,6 @@ The order is total: a larger score first and, where scores are equal, the smalle
 answer depends neither on the number of threads nor on how the rows were cut into blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

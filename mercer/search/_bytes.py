@@ -1,7 +1,5 @@
 """The compiled product of bytes, where the machine has an instruction for it (AVX-512 VNNI)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import llvmlite.binding

@@ -1,12 +1,10 @@
-"""The compiled loops over packed codes."""
-
-from __future__ import annotations
+"""The compiled loops over packed codes, and the choice of lists that a query looks into."""
 
 import numpy as np
 from numba import njit
 
 from mercer.runtime.jit import cached_njit
-from mercer.runtime.machine import prefetch
+from mercer.runtime.machine import borrow, prefetch
 
 AHEAD = 8  # codes between prefetching and using one
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
@@ -41,3 +39,22 @@ def fill_table(weights, table):  # type: ignore[no-untyped-def]
             for value in range(known):
                 table[byte, known + value] = table[byte, value] + weight
                 table[byte, value] -= weight
+
+
+@cached_njit(nogil=True, fastmath={"reassoc", "nsz"})
+def choose_lists(distances, reach, chosen):  # type: ignore[no-untyped-def]
+    """Write the lists that are at most `reach` farther than the nearest into rows of `chosen`.
+
+    Both have one column for each list. Rows are filled from the left, and the rest is -1.
+    """
+    for i in range(distances.shape[0]):
+        row, lists = borrow(distances, i), borrow(chosen, i)
+        least = row[0]
+        for j in range(len(row)):
+            least = min(least, row[j])
+        n_chosen = 0
+        for j in range(len(row)):
+            lists[j] = -1  # in the loop, for its place is in the cache now
+            if row[j] <= least + reach:
+                lists[n_chosen] = j
+                n_chosen += 1

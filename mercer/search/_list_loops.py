@@ -3,8 +3,6 @@
 What the entries of a list are is told in `mercer.search._list_sorting`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

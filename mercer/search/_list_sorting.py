@@ -6,8 +6,6 @@ only where keys are equal. A directory tells where the entries with each of the 
 begin.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

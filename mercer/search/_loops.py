@@ -1,7 +1,5 @@
 """The compiled loops of searching."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -5,8 +5,6 @@ of its own, its rows, which never change. All rows of one recipe give comparable
 that they can stand in different segments, files or processes.
 """
 
-from __future__ import annotations
-
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

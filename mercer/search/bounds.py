@@ -74,8 +74,7 @@ class BoundScan(BoundedSearcher):
         self._validate()
 
     def _validate(self) -> None:
-        if self.n_head is not None:
-            check_count("n_head", self.n_head)
+        check_count("n_head", self.n_head, optional=True)
 
     def build(self, Z: Floats) -> VectorRows:
         """Return rows over vectors with the residual in the last column."""

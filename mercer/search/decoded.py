@@ -1,7 +1,5 @@
 """The nearest of some rows by all their decoded vectors: filters that leave few rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

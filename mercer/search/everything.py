@@ -1,7 +1,5 @@
 """All rows are candidates: brute force."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A navigable graph (HNSW) over vectors of one byte a dimension, by faiss."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,8 +94,7 @@ class Graph(Searcher):
     def _validate(self) -> None:
         check_count("n_links", self.n_links, at_least=2)
         check_count("ef_build", self.ef_build)
-        if self.ef is not None:
-            check_count("ef", self.ef)
+        check_count("ef", self.ef, optional=True)
 
     # ---- building
 

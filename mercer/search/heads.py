@@ -5,8 +5,6 @@ their own residual bound the kernel as well as the whole vector does, a little l
 most rows need not be looked at again.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 

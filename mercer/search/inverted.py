@@ -17,7 +17,7 @@ from mercer.errors import InputError, StoreError
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Ids
 from mercer.runtime.params import check_count, stored
-from mercer.search._list_choice import choose_lists
+from mercer.search._code_loops import choose_lists
 from mercer.search.base import (
     Allowed,
     Candidates,
@@ -155,8 +155,7 @@ class Inverted(Searcher):
                 "Product(None, 'deal', bits=4)."
             )
         for name in ("n_lists", "n_probe"):
-            if getattr(self, name) is not None:
-                check_count(name, getattr(self, name))
+            check_count(name, getattr(self, name), optional=True)
         check_count("seed", self.seed, at_least=0)
 
     # ---- learning
@@ -221,8 +220,7 @@ class Inverted(Searcher):
             with parallel.one_faiss_thread() as faiss:
                 lists[span] = faiss.knn(V, self.centroids_, 1)[1][:, 0]
 
-        tasks = [(span,) for span in parallel.spans(len(Z), BLOCK)]
-        parallel.run(fill, tasks, label="building lists")
+        parallel.over(len(Z), BLOCK, fill, "building lists")
         return ListRows.sorted(codes, lists, len(self.centroids_))
 
     def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> ListRows:

@@ -1,7 +1,5 @@
 """Sorted lists of permuted codes: near codes share a long prefix in some list (Charikar)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -119,8 +117,7 @@ class SortedLists(Searcher):
                 f"code is {self.code!r}. Pass a code that is compared bit by bit, such as Sign()."
             )
         check_number("epsilon", self.epsilon, above=0)
-        if self.n_lists is not None:
-            check_count("n_lists", self.n_lists)
+        check_count("n_lists", self.n_lists, optional=True)
         check_count("neighbours", self.neighbours, at_least=0)
         check_count("memory_limit", self.memory_limit)
         check_count("seed", self.seed, at_least=0)
@@ -155,8 +152,7 @@ class SortedLists(Searcher):
             for i in range(span.start, span.stop):
                 sort_list(codes, permutations[i], lists[i], spare, directories[i])
 
-        tasks = [(span,) for span in parallel.spans(n_lists, TASKS)]
-        parallel.run(fill, tasks, label="sorting lists")
+        parallel.over(n_lists, TASKS, fill, "sorting lists")
         return SortedRows(codes, permutations, lists, directories)
 
     def memory(self, n_rows: int, n_bits: int) -> int:

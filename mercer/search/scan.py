@@ -1,7 +1,5 @@
 """Scan all codes, by Hamming distance or by what the query keeps before anything is rounded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

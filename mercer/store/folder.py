@@ -12,8 +12,6 @@ array stands in the manifest as its file's name, shape, type, size and sha256. O
 sizes, `verify` the rest. Nothing in the folder is ever run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

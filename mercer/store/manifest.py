@@ -1,7 +1,5 @@
 """The manifest of a saved index: what stands in it, and whether the files agree with it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

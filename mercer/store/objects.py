@@ -4,8 +4,6 @@ Nothing is imported or run on the way back: classes and kernels are looked up by
 that were made known (`mercer.runtime.params.stored`, `mercer.register`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from mercer import items, kernels

@@ -1,7 +1,5 @@
 """A few kernel values that are stored, to know the kernel again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

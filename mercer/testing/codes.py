@@ -1,7 +1,5 @@
 """What every code must do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -19,22 +17,14 @@ SAMPLE = 500  # vectors looked at
 def check_code(code: Code, Z: npt.ArrayLike) -> list[str]:
     """Check that a code keeps its promises on vectors like Z.
 
+    What was checked is returned in words; `CheckError` says what does not hold.
+
     Parameters
     ----------
     code : Code
         The code to check; copies of it are fitted, it stays as it is.
     Z : array_like, shape (n, d)
         At least 3 vectors; the first 500 are used.
-
-    Returns
-    -------
-    list of str
-        What was checked, in words.
-
-    Raises
-    ------
-    CheckError
-        Where something does not hold.
 
     Examples
     --------

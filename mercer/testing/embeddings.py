@@ -1,7 +1,5 @@
 """What every embedding must do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -24,22 +22,14 @@ CLOSE = 1e-5  # of the longest vector: what other sums in float32 may change
 def check_embedding(embedding: Embedding, X: Any) -> list[str]:
     """Check that an embedding keeps its promises on items like X.
 
+    What was checked is returned in words; `CheckError` says what does not hold.
+
     Parameters
     ----------
     embedding : Embedding
         The embedding to check; copies of it are fitted, it stays as it is.
     X : items
         At least 3 items; the first 200 are used.
-
-    Returns
-    -------
-    list of str
-        What was checked, in words.
-
-    Raises
-    ------
-    CheckError
-        Where something does not hold.
 
     Examples
     --------

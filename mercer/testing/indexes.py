@@ -1,7 +1,5 @@
 """What every index must do."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -24,22 +22,14 @@ K = 5
 def check_index(index: Index, X: Any) -> list[str]:
     """Check that an index keeps its promises on items like X.
 
+    What was checked is returned in words; `CheckError` says what does not hold.
+
     Parameters
     ----------
     index : Index
         The index to check; copies of it are fitted and filled, it stays as it is.
     X : items
         At least 8 items; the first 300 are used.
-
-    Returns
-    -------
-    list of str
-        What was checked, in words.
-
-    Raises
-    ------
-    CheckError
-        Where something does not hold.
 
     Examples
     --------

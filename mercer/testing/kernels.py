@@ -1,7 +1,5 @@
 """What every kernel must do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -21,22 +19,14 @@ SAMPLE = 64  # items looked at; checks compare all pairs of them
 def check_kernel(kernel: str | Kernel, X: Any) -> list[str]:
     """Check that a kernel keeps its promises on items like X.
 
+    What was checked is returned in words; `CheckError` says what does not hold.
+
     Parameters
     ----------
     kernel : str or Kernel
         The kernel to check, built-in or your own.
     X : items
         At least 3 items it should be able to compare; the first 64 are used.
-
-    Returns
-    -------
-    list of str
-        What was checked, in words.
-
-    Raises
-    ------
-    CheckError
-        Where something does not hold.
 
     Examples
     --------

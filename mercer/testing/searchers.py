@@ -1,7 +1,5 @@
 """What every searcher must do."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -24,22 +22,14 @@ QUERIES = 20  # of them, used as queries
 def check_searcher(searcher: Searcher, Z: npt.ArrayLike) -> list[str]:
     """Check that a searcher keeps its promises on vectors like Z.
 
+    What was checked is returned in words; `CheckError` says what does not hold.
+
     Parameters
     ----------
     searcher : Searcher
         The searcher to check; copies of it are built, it stays as it is.
     Z : array_like, shape (n, d)
         At least 8 vectors, as an embedding gives them; the first 2,000 are used.
-
-    Returns
-    -------
-    list of str
-        What was checked, in words.
-
-    Raises
-    ------
-    CheckError
-        Where something does not hold.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """What is being checked, and how a check says that something does not hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 

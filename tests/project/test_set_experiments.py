@@ -16,8 +16,8 @@ import pytest
 from scipy.stats import spearmanr
 
 import mercer
+from experiments.matching import partial_matching
 from mercer import Ragged, evaluate, kernels
-from mercer.evaluate.matching import partial_matching
 
 ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))

@@ -14,7 +14,7 @@ from mercer.codes import Product, Sign
 from mercer.errors import InputError, StoreError
 from mercer.index import searching
 from mercer.search import Inverted, Scan, decoded, inverted
-from mercer.search._list_choice import choose_lists
+from mercer.search._code_loops import choose_lists
 from mercer.testing import check_searcher
 
 rng = np.random.default_rng(4)

@@ -1,7 +1,5 @@
 """Search on scikit-learn's digits against brute force: two tables, and a page to look at."""
 
-from __future__ import annotations
-
 import inspect
 import statistics
 import time

@@ -1,7 +1,5 @@
 """Pictures without a plotting library: PNG files, bars and curves for an HTML page."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from html import escape
@@ -28,11 +26,8 @@ def png(image: Array) -> bytes:
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + _checksum(kind + content)
-
-
-def _checksum(content: bytes) -> bytes:
-    return struct.pack(">I", zlib.crc32(content))
+    checksum = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + checksum
 
 
 def bar(name: str, text: str, parts: list[tuple[str, float]], mark: float | None = None) -> str:

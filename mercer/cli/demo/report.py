@@ -1,7 +1,5 @@
 """The demo's report: one HTML file that needs nothing else, no network and no script."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass

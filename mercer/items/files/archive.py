@@ -1,7 +1,5 @@
 """Read sets of vectors: an archive with the vectors of all sets, or a folder with a file a set."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Read the binary vector files of other libraries: .fvecs and .fbin, and their like."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

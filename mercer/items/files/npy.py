@@ -1,7 +1,5 @@
 """Read NumPy's files: arrays, archives of arrays, and sparse matrices; never Python objects."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Iterator

@@ -19,8 +19,6 @@ a folder                         sets: an array (size, d) in each .npy    `Ragge
 Errors name the file and the place in it, and say what is required there.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

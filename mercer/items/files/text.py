@@ -1,7 +1,5 @@
 """Read tables of numbers, and ids, from text."""
 
-from __future__ import annotations
-
 import csv
 import io
 from array import array

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.matching import equal_mass_matching, partial_matching
 from mercer.errors import InputError
-from mercer.evaluate.matching import equal_mass_matching, partial_matching
 
 
 def points(size, d, seed):

@@ -3,8 +3,6 @@
 Both are exact and slow: their cost grows with the cube of the sizes, or worse.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +54,7 @@ def partial_matching(Y: npt.ArrayLike, Z: npt.ArrayLike) -> Matching:
 
     Examples
     --------
-    >>> from mercer.evaluate.matching import partial_matching
+    >>> from experiments.matching import partial_matching
     >>> found = partial_matching([[0.0], [10.0]], [[9.0], [100.0], [1.0]])
     >>> found.columns, found.cost
     (array([2, 0]), 2.0)
@@ -86,7 +84,7 @@ def equal_mass_matching(Y: npt.ArrayLike, Z: npt.ArrayLike) -> Matching:
 
     Examples
     --------
-    >>> from mercer.evaluate.matching import equal_mass_matching
+    >>> from experiments.matching import equal_mass_matching
     >>> round(equal_mass_matching([[0.0]], [[1.0], [3.0]]).cost, 6)
     2.0
     """
