@@ -41,7 +41,7 @@ def _param(kernel: Kernel, text: str) -> tuple[str, Any]:
     name, value = _pair(text)
     if isinstance(value, (int, float)):
         return name, value
-    if value and isinstance(getattr(kernel, name, None), Kernel):
+    if value and kernels.is_kernel(getattr(kernel, name, None)):
         return name, kernels.get(value)
     known = inspect.signature(type(kernel)).parameters
     if value and name in known and "str" in str(known[name].annotation):

@@ -34,6 +34,8 @@ class Embedding(Params):
         inner product by.
     n_features_ : int
         How wide items must be; 0 where that does not matter, or is known otherwise.
+    agrees_by : str
+        What `agreement` is a function of: "cosine" or "similarity".
     """
 
     kernel: str | Kernel
@@ -41,6 +43,7 @@ class Embedding(Params):
     n_landmarks_: int = 0
     rounding_: float = 0.0
     n_features_: int = 0
+    agrees_by: str = "cosine"
 
     def _validate(self) -> None:
         kernels.get(self.kernel)
@@ -95,6 +98,18 @@ class Embedding(Params):
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """Learn from items and return their vectors."""
         return self.fit(X, y).transform(X)
+
+    @property
+    def witnesses(self) -> Prepared | None:
+        """Items that it keeps, whose kernel values tell whether a kernel is the same."""
+        return None
+
+    def agreement(self, similarities: npt.ArrayLike) -> npt.NDArray[np.float64] | None:
+        """Return the expected share of equal bits of items this similar; None where none is known.
+
+        Of signs of projections on random directions, centred where the vectors are.
+        """
+        return np.asarray(1 - np.arccos(similarities) / np.pi)
 
     # ---- what an embedding defines
 

@@ -75,6 +75,7 @@ class FourierDirections(LandmarkMap):
 
     learned = (*LandmarkMap.learned, "scale_", "shifts_")
 
+    agrees_by = "similarity"
     _precision = np.float64  # weights of small components are large, and waves know no scale
     shifts_: npt.NDArray[np.float64]
 

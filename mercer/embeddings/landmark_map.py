@@ -33,6 +33,11 @@ class LandmarkMap(Embedding):
     weights_: npt.NDArray[np.float64]
     offsets_: npt.NDArray[np.float64]
 
+    @property
+    def witnesses(self) -> Prepared | None:
+        """The landmarks."""
+        return self.landmarks_ if self.is_fitted else None
+
     def _transform(self, P: Prepared) -> Floats:
         kernel = self.compared
         kernel.require_alike(P, self.landmarks_, ("the items", "the landmarks"))

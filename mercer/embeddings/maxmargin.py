@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mercer import kernels
 from mercer.embeddings.landmark_map import LandmarkMap
@@ -86,6 +87,9 @@ class MaxMarginDirections(LandmarkMap):
         """The kernel, normalised where `normalize` says so."""
         kernel = kernels.get(self.kernel)
         return kernel.normalized() if self.normalize else kernel
+
+    def agreement(self, similarities: npt.ArrayLike) -> None:
+        """Return None: margins depend on the data."""
 
     def _fit(self, X: Any) -> None:
         """Choose landmarks among items and learn the hyperplanes."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mercer.codes import Sign
-from mercer.embeddings import Embedding, FourierDirections, MaxMarginDirections
+from mercer.embeddings import Embedding
 from mercer.embeddings.theory import EPSILONS, low_rank_bound
 from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
@@ -79,12 +79,10 @@ def _describe_code(embedding: Embedding, searcher: Searcher, segments: Segments)
 
 def _describe_collisions(embedding: Embedding) -> dict[str, Any]:
     """Return the share of equal bits that theory expects, where there is a theory."""
-    if isinstance(embedding, MaxMarginDirections):
+    shares = embedding.agreement(SIMILARITIES)
+    if shares is None:
         return {}
-    if isinstance(embedding, FourierDirections):
-        name, shares = "similarity", embedding.agreement(SIMILARITIES)
-    else:  # of projections, centred where the embedding centres them
-        name, shares = "cosine", 1 - np.arccos(SIMILARITIES) / np.pi
+    name = embedding.agrees_by
     curve = {f"{name} {s}": float(share) for s, share in zip(SIMILARITIES, shares, strict=True)}
     return {"expected share of equal bits": curve}
 

@@ -58,8 +58,7 @@ def _pack_segment(segment: Segment) -> dict[str, Any]:
 def _witness(embedding: Embedding, segments: Segments) -> Prepared | None:
     """Return the items whose kernel values are kept."""
     first = segments.members[0].items if segments.members else None
-    found = getattr(embedding, "landmarks_", None)
-    return found if isinstance(found, Prepared) else first
+    return first if embedding.witnesses is None else embedding.witnesses
 
 
 def unpack_recipe(tree: dict[str, Any]) -> Recipe:

@@ -39,21 +39,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Queries:
-    """Queries that are compared together.
-
-    Attributes
-    ----------
-    items : Prepared
-        The queries.
-    embedding : Embedding
-        Turns them into vectors.
-    first : int
-        The number of the first one, among all that are asked.
-    """
+    """Queries that are compared together."""
 
     items: Prepared
-    embedding: Embedding
-    first: int = 0
+    embedding: Embedding  # turns them into vectors
+    first: int = 0  # the number of the first one, among all that are asked
 
     def __len__(self) -> int:
         return len(self.items)

@@ -23,21 +23,11 @@ RATIO = 4  # times as many rows as all after it: a segment with fewer is joined 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How items become segments, and what may be said of their candidates.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The similarity.
-    embedding : Embedding
-        Turns items into vectors; fitted.
-    searcher : Searcher
-        Builds rows over vectors; fitted.
-    """
+    """How items become segments, and what may be said of their candidates."""
 
     kernel: Kernel
-    embedding: Embedding
-    searcher: Searcher
+    embedding: Embedding  # turns items into vectors; fitted
+    searcher: Searcher  # builds rows over vectors; fitted
 
     @classmethod
     def fitted(cls, kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any) -> Recipe:

@@ -23,7 +23,16 @@ from mercer.kernels.prepared import Prepared
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.pyramids import Pyramid
-from mercer.kernels.registry import NAMES, from_spec, get, names, register, to_spec, unregister
+from mercer.kernels.registry import (
+    NAMES,
+    from_spec,
+    get,
+    is_kernel,
+    names,
+    register,
+    to_spec,
+    unregister,
+)
 from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
@@ -75,6 +84,7 @@ __all__ = [
     "from_gram",
     "from_spec",
     "get",
+    "is_kernel",
     "kernel",
     "names",
     "register",

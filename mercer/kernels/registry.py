@@ -2,7 +2,7 @@
 
 import difflib
 import inspect
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from mercer.errors import InputError, KernelError
 from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
@@ -92,6 +92,11 @@ def get(kernel: str | Kernel) -> Kernel:
         hint = f"Did you mean {near[0]!r}?" if near else f"Names are: {', '.join(names())}."
         raise InputError(f"no kernel is called {kernel!r}. {hint}")
     return _with_defaults(name)
+
+
+def is_kernel(value: Any) -> TypeGuard[Kernel]:
+    """Whether a value is a kernel, and not the name of one."""
+    return isinstance(value, Kernel)
 
 
 def _with_defaults(name: str) -> Kernel:

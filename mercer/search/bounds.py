@@ -27,15 +27,9 @@ SEED_CHOICE = 3  # times the wanted number of them are looked at with all compon
 
 @dataclass(frozen=True, eq=False)
 class VectorRows(Rows):
-    """Vectors as they are, the residual in the last column.
+    """Vectors as they are, the residual in the last column."""
 
-    Attributes
-    ----------
-    vectors : ndarray of float32, shape (n, d)
-        The vectors.
-    """
-
-    vectors: Floats
+    vectors: Floats  # (n, d)
 
     def __len__(self) -> int:
         return len(self.vectors)

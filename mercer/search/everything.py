@@ -13,13 +13,7 @@ from mercer.search.base import Allowed, Candidates, Floats, Rows, Searcher
 
 @dataclass(frozen=True, eq=False)
 class AllRows(Rows):
-    """How many rows there are.
-
-    Attributes
-    ----------
-    n : int
-        Their number.
-    """
+    """How many rows there are."""
 
     n: int
 

@@ -28,15 +28,9 @@ SPARE = 16  # rows beyond those asked for: fast scan rounds its sums
 
 @dataclass(frozen=True, eq=False)
 class CodeRows(Rows):
-    """Codes of rows.
+    """The codes of rows."""
 
-    Attributes
-    ----------
-    codes : ndarray of uint8, shape (n, n_bytes)
-        The codes.
-    """
-
-    codes: Codes
+    codes: Codes  # (n, n_bytes)
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -92,9 +92,9 @@ def _pack_values(values: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
 
 
 def _pack_value(value: Any, kernel: Kernel) -> Any:
-    if isinstance(value, Kernel):  # None stands for the kernel of the index itself
+    if kernels.is_kernel(value):  # None stands for the kernel of the index itself
         return {"kernel": None if value == kernel else pack_kernel(value)}
-    if isinstance(value, Prepared):
+    if hasattr(value, "pack"):  # prepared items
         return {"items": value.pack()}
     return {"part": pack_object(value, kernel)} if isinstance(value, Params) else plain(value)
 
