@@ -122,6 +122,39 @@ def test_all_above_a_score(score):
         assert (np.diff(scores) <= 0).all()
 
 
+@pytest.mark.parametrize("make", [mercer.exact, mercer.brute])
+def test_a_score_that_is_just_reached_counts(make):
+    """Products of whole numbers are exact, so nothing is left to rounding."""
+    draw = np.random.default_rng(1)
+    X, Y = (draw.integers(0, 4, (n, 5)).astype(np.float32) for n in (120, 8))
+    K = Y @ X.T
+    index = make("linear").fit(X).add(X[:70]).add(X[70:])
+    for score in np.unique(K)[::7].tolist():
+        for query, found in enumerate(index.within(Y, score)):
+            expected = np.flatnonzero(K[query] >= score)
+            assert sorted(found.ids[0].tolist()) == expected.tolist()
+            order = np.lexsort((found.ids[0], -found.scores[0]))
+            assert order.tolist() == list(range(len(expected)))  # ties by id
+
+
+def test_what_was_left_out_is_worse_only_by_more_than_rounding():
+    """A bound that lies within the error of the k-th best score proves nothing."""
+    ranking, _ = ranked(CHI2, HISTOGRAMS[:300], Q, 3, 16, 2)
+    ranking.search_some(20)
+    threshold = ranking.scores[:, 2]
+    error = np.max([ranking.error(part) for part in ranking.parts], axis=0)
+    assert (error > 0).all()
+    for share, proven in ((-0.5, False), (0, False), (0.5, False), (2, True)):
+        assert (ranking._nothing_better(threshold - share * error) == proven).all()
+
+
+def test_relaxed_bounds_prove_nothing():
+    for relaxed, proven in ((1.0, True), (0.9, False)):
+        ranking, _ = ranked(CHI2, HISTOGRAMS[:300], Q, 3)
+        ranking.search_all(relaxed)
+        assert (ranking.proven == proven).all()
+
+
 def test_nothing_to_search():
     ranking = ranked(CHI2, HISTOGRAMS[:50], Q, 2)[0]
     empty = Ranking(ranking.recipe, ranking.queries, [], 1, {})
