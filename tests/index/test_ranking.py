@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from hostile import near_ties
+from hostile import items, near_ties
 
 import mercer
 from mercer import kernels
@@ -173,6 +173,32 @@ def test_double_precision_settles_near_ties():
     np.testing.assert_array_equal(scores, np.take_along_axis(K, rows, 1))
     expected, _ = reference.best(K, 3)
     assert (np.take_along_axis(K, rows, 1) == np.take_along_axis(K, expected, 1)).mean() > 0.99
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_what_floats_put_behind_can_come_first(k):
+    """Rows beyond the k best by float32 are settled too, if they are that close."""
+    X = near_ties(800, 64, 5)
+    K = CHI2(X[:200], X, dtype=np.float64)
+    expected = reference.best(K, k)[1]
+    by_floats = reference.best(CHI2(X[:200], X), k)[0]
+    assert (np.take_along_axis(K, by_floats, 1) < expected).any()  # they do mislead
+    ranking, _ = ranked(CHI2, X, X[:200], k)
+    ranking.search_all()
+    np.testing.assert_array_equal(ranking.settle()[1], expected)
+
+
+@pytest.mark.parametrize("kernel", [CHI2, kernels.Linear(), kernels.JensenShannon()], ids=repr)
+def test_the_error_bounds_the_rounding_of_every_score(kernel):
+    """With items that are 10,000 times as large as others in the same part."""
+    X = items(600, 24, 3)
+    ranking, _ = ranked(kernel, X, X[:60], 3, parts=2)
+    for part in ranking.parts:
+        pair = X[:60], X[part.first : part.first + len(part.items)]
+        off = np.abs(kernel(*pair).astype(np.float64) - kernel(*pair, dtype=np.float64))
+        error = ranking.error(part)
+        assert (off <= error[:, None]).all()
+        assert off.max() > error.max() / 100  # and is no wild guess
 
 
 def test_many_queries_are_cut_into_blocks(monkeypatch):
