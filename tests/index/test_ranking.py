@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from hostile import near_ties
+from hostile import items, near_ties
 
 import mercer
 from mercer import kernels
@@ -122,6 +122,39 @@ def test_all_above_a_score(score):
         assert (np.diff(scores) <= 0).all()
 
 
+@pytest.mark.parametrize("make", [mercer.exact, mercer.brute])
+def test_a_score_that_is_just_reached_counts(make):
+    """Products of whole numbers are exact, so nothing is left to rounding."""
+    draw = np.random.default_rng(1)
+    X, Y = (draw.integers(0, 4, (n, 5)).astype(np.float32) for n in (120, 8))
+    K = Y @ X.T
+    index = make("linear").fit(X).add(X[:70]).add(X[70:])
+    for score in np.unique(K)[::7].tolist():
+        for query, found in enumerate(index.within(Y, score)):
+            expected = np.flatnonzero(K[query] >= score)
+            assert sorted(found.ids[0].tolist()) == expected.tolist()
+            order = np.lexsort((found.ids[0], -found.scores[0]))
+            assert order.tolist() == list(range(len(expected)))  # ties by id
+
+
+def test_what_was_left_out_is_worse_only_by_more_than_rounding():
+    """A bound that lies within the error of the k-th best score proves nothing."""
+    ranking, _ = ranked(CHI2, HISTOGRAMS[:300], Q, 3, 16, 2)
+    ranking.search_some(20)
+    threshold = ranking.scores[:, 2]
+    error = np.max([ranking.error(part) for part in ranking.parts], axis=0)
+    assert (error > 0).all()
+    for share, proven in ((-0.5, False), (0, False), (0.5, False), (2, True)):
+        assert (ranking._nothing_better(threshold - share * error) == proven).all()
+
+
+def test_relaxed_bounds_prove_nothing():
+    for relaxed, proven in ((1.0, True), (0.9, False)):
+        ranking, _ = ranked(CHI2, HISTOGRAMS[:300], Q, 3)
+        ranking.search_all(relaxed)
+        assert (ranking.proven == proven).all()
+
+
 def test_nothing_to_search():
     ranking = ranked(CHI2, HISTOGRAMS[:50], Q, 2)[0]
     empty = Ranking(ranking.recipe, ranking.queries, [], 1, {})
@@ -140,6 +173,32 @@ def test_double_precision_settles_near_ties():
     np.testing.assert_array_equal(scores, np.take_along_axis(K, rows, 1))
     expected, _ = reference.best(K, 3)
     assert (np.take_along_axis(K, rows, 1) == np.take_along_axis(K, expected, 1)).mean() > 0.99
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_what_floats_put_behind_can_come_first(k):
+    """Rows beyond the k best by float32 are settled too, if they are that close."""
+    X = near_ties(800, 64, 5)
+    K = CHI2(X[:200], X, dtype=np.float64)
+    expected = reference.best(K, k)[1]
+    by_floats = reference.best(CHI2(X[:200], X), k)[0]
+    assert (np.take_along_axis(K, by_floats, 1) < expected).any()  # they do mislead
+    ranking, _ = ranked(CHI2, X, X[:200], k)
+    ranking.search_all()
+    np.testing.assert_array_equal(ranking.settle()[1], expected)
+
+
+@pytest.mark.parametrize("kernel", [CHI2, kernels.Linear(), kernels.JensenShannon()], ids=repr)
+def test_the_error_bounds_the_rounding_of_every_score(kernel):
+    """With items that are 10,000 times as large as others in the same part."""
+    X = items(600, 24, 3)
+    ranking, _ = ranked(kernel, X, X[:60], 3, parts=2)
+    for part in ranking.parts:
+        pair = X[:60], X[part.first : part.first + len(part.items)]
+        off = np.abs(kernel(*pair).astype(np.float64) - kernel(*pair, dtype=np.float64))
+        error = ranking.error(part)
+        assert (off <= error[:, None]).all()
+        assert off.max() > error.max() / 100  # and is no wild guess
 
 
 def test_many_queries_are_cut_into_blocks(monkeypatch):

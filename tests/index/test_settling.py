@@ -6,7 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer.index._settling import contenders, keep_values, settled
+from mercer.index._settling import (
+    contenders,
+    drop_known,
+    keep_most_promising,
+    keep_values,
+    settled,
+)
 
 
 @st.composite
@@ -67,3 +73,37 @@ def test_values_are_kept_and_the_first_odd_one_is_named():
     np.testing.assert_array_equal(scores, np.where(rows >= 0, double, -np.inf))
     assert keep_values(rows, single, double, np.full(rows.shape, 0.015), scores) == 3
     assert keep_values(rows, single, double, np.full(rows.shape, 1.0), scores) == -1
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.integers(0, 1000), st.integers(0, 6), st.integers(0, 9))
+def test_known_rows_are_dropped(seed, n_known, width):
+    rng = np.random.default_rng(seed)
+    known = np.sort([rng.permutation(12)[:n_known] - 1 for _ in range(3)], axis=1)
+    rows = np.array([rng.permutation(12)[:width] - 1 for _ in range(3)]).reshape(3, width)
+    before = rows.copy()
+    drop_known(rows, known)
+    for i in range(3):
+        expected = [-1 if row in known[i] else row for row in before[i].tolist()]
+        assert rows[i].tolist() == expected
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1000), st.lists(st.integers(0, 6), min_size=1, max_size=4),
+       st.integers(0, 20))  # fmt: skip
+def test_the_most_promising_of_several_lists_are_kept(seed, lengths, n):
+    """As a stable sort of all values: among equal ones the first list comes first."""
+    rng = np.random.default_rng(seed)
+    ends = np.cumsum(lengths)
+    values = rng.integers(0, 4, (3, ends[-1])).astype(np.float32)
+    rows = np.array([rng.permutation(50)[: ends[-1]] for _ in range(3)]).reshape(3, ends[-1])
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        values[:, start:end] = -np.sort(-values[:, start:end], axis=1)
+    kept, following = rows.copy(), np.full(3, -np.inf, np.float32)
+    keep_most_promising(kept, values, ends, n, following)
+    for i in range(3):
+        order = np.argsort(-values[i], kind="stable")
+        expected = rows[i].copy()
+        expected[order[n:]] = -1
+        assert kept[i].tolist() == expected.tolist()
+        assert following[i] == (values[i, order[n]] if n < ends[-1] else -np.inf)

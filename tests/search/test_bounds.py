@@ -77,6 +77,20 @@ def test_reaching_is_a_comparison(d, share, relaxed):
         assert (np.diff(values) <= 0).all()
 
 
+@pytest.mark.parametrize("d, n_head", [(8, None), (8, 3), (40, 16)])
+@pytest.mark.parametrize("n", [40, 64, 200])
+def test_a_bound_at_its_floor_reaches_it(d, n_head, n):
+    """Small whole numbers, so that products are exact: in strides of a tile and after them."""
+    draw = np.random.default_rng(n + d)
+    Z, Q = (draw.integers(0, 4, (m, d)).astype(np.float32) for m in (n, 12))
+    U = Q @ Z.T
+    floors = U[np.arange(12), draw.integers(0, n, 12)]
+    found = Built(BoundScan(n_head), Z).reaching(Q, floors)
+    for query in range(12):
+        rows = found.rows[query][found.rows[query] >= 0]
+        assert sorted(rows.tolist()) == np.flatnonzero(U[query] >= floors[query]).tolist()
+
+
 def test_floors_differ_by_query():
     Z = vectors(1000, 80)
     U = Z[:3] @ Z.T

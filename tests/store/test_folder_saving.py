@@ -183,6 +183,36 @@ def test_a_save_during_a_load_is_followed(folder, monkeypatch):
     assert len(mercer.load(folder)) == 60
 
 
+def test_a_system_that_cannot_open_folders(tmp_path, monkeypatch):
+    """Windows has neither locks nor fsync for them: a save does without."""
+    open_ = os.open
+
+    def refuse(path, *args, **kwargs):
+        if Path(path).is_dir():
+            raise PermissionError(13, "Permission denied")
+        return open_(path, *args, **kwargs)
+
+    index = index_of(OLD)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        with pytest.raises(mercer.StoreError, match=r"cannot write .*Permission denied"):
+            index.save(tmp_path / "index")
+        patch.setattr(store.sys, "platform", "win32")
+        index.save(tmp_path / "index")
+        (tmp_path / "index" / "saving").touch()
+        assert len(mercer.load(tmp_path / "index")) == 40
+    assert not (tmp_path / "index" / "saving").exists()
+    mercer.verify(tmp_path / "index")
+
+
+def test_what_is_no_plain_value_is_refused_and_cleared_up(folder):
+    for odd in ({1, 2}, b"bytes", np.float32(1), object()):
+        with pytest.raises(mercer.StoreError, match=f"generation-2/a/0, a {type(odd).__name__}"):
+            store.write(folder, {"a": [odd]})
+    assert sorted(path.name for path in folder.iterdir()) == ["generation-1", "manifest.json"]
+    assert len(mercer.load(folder)) == 40
+
+
 # ---- places that are not an index
 
 

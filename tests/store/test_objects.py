@@ -11,6 +11,7 @@ from mercer.codes import Product, Sign
 from mercer.embeddings import Embedding
 from mercer.runtime.params import stored_classes
 from mercer.search import Searcher
+from mercer.store.objects import require_lengths
 
 RNG = np.random.default_rng(0)
 X = RNG.dirichlet(np.ones(8), size=80).astype(np.float32)
@@ -75,3 +76,20 @@ def test_saved_and_loaded(name, searcher, tmp_path):
     )
     more = back.empty().add(items[:10])
     np.testing.assert_array_equal(more.search(items[:3], 1).ids[:, 0], [0, 1, 2])
+
+
+class Unnamed(search.Everything):
+    """A searcher of a user that was not made known."""
+
+
+def test_a_part_without_a_name_is_not_saved(tmp_path):
+    index = mercer.Index("chi2", embeddings.NoVectors("chi2"), Unnamed()).fit(X).add(X)
+    with pytest.raises(mercer.StoreError, match=r"no name.*mercer\.register\('Unnamed', Unnamed\)"):
+        index.save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_lengths():
+    require_lengths("a list", one=3, other=3)
+    with pytest.raises(mercer.StoreError, match=r"a list should be .*\(one 3, other 4\)"):
+        require_lengths("a list", one=3, other=4)
