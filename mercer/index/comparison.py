@@ -12,17 +12,7 @@ KEPT = 1 << 22  # items kept for the queries of one task, at most
 
 
 class Comparison:
-    """The best items of queries among the parts compared so far.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        The kernel, and its embedding.
-    P : Prepared
-        The queries.
-    k : int
-        How many items of each are wanted.
-    """
+    """The k best items of queries among the parts compared so far."""
 
     def __init__(self, recipe: Recipe, P: Prepared, k: int) -> None:
         self.threads = parallel.count(recipe.kernel.n_jobs)

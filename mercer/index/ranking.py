@@ -18,7 +18,7 @@ from mercer.index._settling import (
 )
 from mercer.index.parts import Part, Queries
 from mercer.index.recipe import Recipe
-from mercer.kernels import Kernel, Prepared
+from mercer.kernels import Kernel
 from mercer.kernels.similarity import TINY, unit
 from mercer.runtime import parallel, topk
 from mercer.runtime.arrays import Array, Ids
@@ -34,21 +34,10 @@ DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 class Ranking:
-    """The best items of some queries so far, over all parts.
+    """The k best items of some queries so far, over all parts.
 
-    Parameters
-    ----------
-    recipe : Recipe
-        The kernel, and how candidates are found.
-    queries : Queries
-        What is looked for.
-    parts : list of Part
-        Where.
-    k : int
-        How many items of each query are wanted.
-    tolerances : dict
-        What rounding may move kernel values by, as `Kernel.tolerance`, for each part by its first
-        row.
+    `tolerances` tells what rounding may move kernel values by, as `Kernel.tolerance`, for each
+    part by its first row.
     """
 
     def __init__(
@@ -147,7 +136,7 @@ class Ranking:
         """Return the rows whose float32 scores reach the floors."""
         hits = [
             np.argwhere(tile >= floors[:, None]) + np.array([0, start])
-            for start, tile in self._tiles(self.queries.items, part, slice(0, len(part.items)))
+            for start, tile in self._tiles(part, slice(0, len(part.items)))
         ]
         self.evaluations += part.n_allowed
         queries, rows = np.concatenate(hits).T
@@ -165,7 +154,7 @@ class Ranking:
         if part.allowed is not None:
             n_allowed = int(np.count_nonzero(part.allowed.mask[cut]))
         if n_allowed:
-            for start, tile in self._tiles(self.queries.items, part, cut):
+            for start, tile in self._tiles(part, cut):
                 topk.update(self.ids, self.scores, tile, part.first + start)
         self.evaluations += n_allowed
 
@@ -228,21 +217,26 @@ class Ranking:
             return
         queries = np.flatnonzero(given_up)
         ids, scores = self._heaps_without(part, queries)
-        P = self.queries.items.take(queries)
-        for start, tile in self._tiles(P, part, slice(0, len(part.items))):
+        for start, tile in self._tiles(part, slice(0, len(part.items)), queries):
             topk.update(ids, scores, tile, part.first + start)
         self.ids[queries], self.scores[queries] = topk.ordered(ids, scores)
         counted = (known.rows[queries] >= 0).sum(axis=1)
         self.evaluations[queries] += part.n_allowed - counted
 
-    def _tiles(self, P: Prepared, part: Part, cut: slice) -> Iterator[tuple[int, Floats]]:
-        """Yield the first row and the scores of tile after tile; minus infinity where forbidden."""
+    def _tiles(
+        self, part: Part, cut: slice, queries: Ids | None = None
+    ) -> Iterator[tuple[int, Floats]]:
+        """Yield the first row and the scores of all, or some, queries, tile after tile.
+
+        Those of rows that are not allowed are minus infinity.
+        """
+        P, first = self.queries.items, self.queries.first
+        P, numbers = (P, first) if queries is None else (P.take(queries), first + queries)
         width = min(TILE_ROWS, self.kernel.tile_shape[1], cut.stop - cut.start)
         buffer = np.empty((len(P), width), np.float32)
         for span in parallel.spans(cut.stop, width, cut.start):
             tile = buffer[:, : span.stop - span.start]
-            first = self.queries.first, part.first + span.start
-            self.kernel.tile(P, part.items[span], tile, first)
+            self.kernel.tile(P, part.items[span], tile, (numbers, part.first + span.start))
             if part.allowed is not None:
                 tile[:, ~part.allowed.mask[span]] = -np.inf
             yield span.start, tile
@@ -278,7 +272,8 @@ class Ranking:
         dtype: np.dtype[np.floating] = SINGLE,
     ) -> Array:  # fmt: skip
         rows = np.ascontiguousarray(rows)
-        scores = self.kernel.gather(self.queries.items, part.items, rows, dtype, self.queries.first)
+        first = self.queries.first, part.first
+        scores = self.kernel.gather(self.queries.items, part.items, rows, dtype, first)
         if bounds is not None:
             self._falsify(part, rows, bounds, scores, relaxed)
         return scores
@@ -352,9 +347,8 @@ class Ranking:
 
         `exact` rests on that too. `scale` has √(k(q, q) k(x, x)).
         """
-        double = self.kernel.gather(
-            self.queries.items, part.items, rows, DOUBLE, self.queries.first
-        )
+        first = self.queries.first, part.first
+        double = self.kernel.gather(self.queries.items, part.items, rows, DOUBLE, first)
         double[rows < 0] = 0
         slack = 1.01 * self.tolerances[part.first] * np.maximum(scale, np.abs(double)) + TINY
         odd = keep_values(rows, self.scores, double, slack, scores)

@@ -20,6 +20,7 @@ from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.border import border
 from mercer.runtime.params import Params
 
+First = tuple[int | Ids, int]
 GATHER_ROWS = 64  # queries scored by one task
 SMALLEST = 2.0**-100  # of numbers that are divided by: their products still fit in float32
 TINY = 1e-37  # kernel values below count as 0: float32 has fewer digits there
@@ -172,7 +173,7 @@ class Similarity(Params):
         out = np.empty(rows.shape, _float(dtype))
 
         def fill(span: slice) -> None:
-            out[span] = self.gather(P[span], R, rows[span], out.dtype, span.start)
+            out[span] = self.gather(P[span], R, rows[span], out.dtype, (span.start, 0))
 
         parallel.over(len(P), GATHER_ROWS, fill, self.label, n_jobs=self.n_jobs)
         return out
@@ -219,20 +220,20 @@ class Similarity(Params):
 
     # ---- what the rest of the package calls
 
-    def tile(self, P: Prepared, R: Prepared, out: Array, first: tuple[int, int] = (0, 0)) -> None:
+    def tile(self, P: Prepared, R: Prepared, out: Array, first: First = (0, 0)) -> None:
         """Fill `out` with a small Gram matrix, serially, or say which pair is not a number.
 
-        `first` tells which rows of the whole P and R begin with.
+        `first` tells which rows of the whole P and R begin with; or all numbers of the rows of P.
         """
         self._tile(P, R, out)
-        self._require_finite(out, lambda i, j: (first[0] + i, first[1] + j))
+        self._require_finite(out, lambda i, j: (_number(first[0], i), first[1] + j))
 
     def gather(
-        self, P: Prepared, R: Prepared, ids: Ids, dtype: DType, first_query: int = 0,
-    ) -> Array:  # fmt: skip
+        self, P: Prepared, R: Prepared, ids: Ids, dtype: DType, first: First = (0, 0)
+    ) -> Array:
         """Do as `score`, serially, with ids that are known to be rows of R or -1."""
         values = self._gather(P, R, ids, dtype)
-        self._require_finite(values, lambda i, j: (first_query + i, int(ids[i, j])))
+        self._require_finite(values, lambda i, j: (_number(first[0], i), first[1] + int(ids[i, j])))
         values[ids < 0] = -np.inf
         return values
 
@@ -276,6 +277,11 @@ def scaled_rows(rows: Any, scales: Array) -> Any:
     """Return float32 rows, dense or sparse, each times its scale."""
     factors = scales.astype(np.float32)[:, None]
     return rows.multiply(factors).tocsr() if items.is_sparse(rows) else rows * factors
+
+
+def _number(first: int | Ids, i: int) -> int:
+    """Return the number of row i, where the first one has this number, or each has its own."""
+    return first + i if isinstance(first, int) else int(first[i])
 
 
 def _float(dtype: npt.DTypeLike) -> DType:

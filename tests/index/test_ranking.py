@@ -210,3 +210,23 @@ def test_many_queries_are_cut_into_blocks(monkeypatch):
         cut = index.search(Q, 4, n_jobs=n_jobs)
         np.testing.assert_array_equal(cut.ids, whole.ids)
         np.testing.assert_array_equal(cut.scores, whole.scores)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [mercer.brute, lambda kernel: mercer.exact(kernel, n_landmarks=8)],
+    ids=["brute", "exact"],
+)
+def test_errors_name_rows_among_all_segments(make):
+    """The pair is counted over all items and queries, not over those of a segment."""
+    bad = 42.5
+
+    def near(x, y):
+        return np.nan if {x, y} == {0.25, bad} else np.exp(-((x - y) ** 2) / 5000)
+
+    rows = [float(row) for row in range(40)]
+    index = make(kernels.from_function(near, psd=True)).fit(rows).add(rows)
+    index.add([100.0, 101.0, bad])
+    assert len(index.segments_.members) == 2
+    with pytest.raises(mercer.KernelError, match=r"k\(X\[1\], Y\[42\]\) is nan"):
+        index.search([3.0, 0.25], 43)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def room_of(path: Path, root: Path) -> str:
     return path.relative_to(root).parts[0].removesuffix(".py")
 
 
+@cache
 def defined(root: Path) -> dict[str, set[str]]:
     """Return in which rooms each private name is made."""
     homes: dict[str, set[str]] = {}
