@@ -179,8 +179,7 @@ class FeatureKPCA(FeatureMap):
 
     def _learn(self, rows: Any) -> None:
         sample = sampled(rows, self.seed, self.n_sample)
-        dense = sample.toarray() if items.is_sparse(sample) else sample
-        X = np.asarray(dense, np.float64)
+        X = items.dense(sample).astype(np.float64)
         shares = np.linspace(0, 1, self.n_landmarks)
         self.landmarks_ = np.quantile(X, shares, axis=0).T.astype(np.float32)
         self.weights_ = np.zeros((*self.landmarks_.shape, self.n_components), np.float32)

@@ -109,5 +109,4 @@ class Explicit(Embedding):
 
     def _features(self, P: Prepared) -> Any:
         known = self._known.kernel
-        rows = known.features(P.under(known))
-        return rows.toarray() if items.is_sparse(rows) else rows
+        return items.dense(known.features(P.under(known)))

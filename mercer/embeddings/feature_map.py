@@ -26,8 +26,7 @@ class FeatureMap(Embedding):
         out = np.empty((len(P), self.n_features_ * self._per_feature), np.float32)
 
         def fill(span: slice) -> None:
-            some = rows[span].toarray() if items.is_sparse(rows) else rows[span]
-            self._map(np.ascontiguousarray(some, np.float32), out[span])
+            self._map(np.ascontiguousarray(items.dense(rows[span]), np.float32), out[span])
 
         parallel.over(len(out), BLOCK, fill, "embedding")
         return out

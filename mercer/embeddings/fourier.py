@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items, kernels
+from mercer import kernels
 from mercer.embeddings.base import Floats
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.landmark_map import BLOCK, LandmarkMap
@@ -159,7 +159,7 @@ class FourierDirections(LandmarkMap):
     def _own_vectors(self, P: Prepared) -> Any:
         """Return items as the vectors they are, dense and as wide as those of `fit`."""
         rows = P.kept
-        if items.is_sparse(rows):
+        if P.form is not None and P.form[0] == "sparse":
             raise InputError(
                 "items are sparse, but it was fitted on dense ones. Pass them as "
                 "X.toarray(), or fit on sparse ones."

@@ -24,6 +24,7 @@ from mercer.items.vectors import Vectors
 from mercer.items.verbs import (
     blocks,
     check,
+    dense,
     drop_bad,
     form,
     join,
@@ -49,6 +50,7 @@ __all__ = [
     "Vectors",
     "blocks",
     "check",
+    "dense",
     "drop_bad",
     "form",
     "get",

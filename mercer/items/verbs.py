@@ -8,7 +8,7 @@ import numpy as np
 from mercer.errors import InputError, StoreError
 from mercer.items import values
 from mercer.items.kind import get, kind_of, kinds
-from mercer.runtime.arrays import Ids, is_sparse
+from mercer.runtime.arrays import Array, Ids, is_sparse
 from mercer.runtime.border import border
 
 
@@ -129,6 +129,11 @@ def join(several: Sequence[Any]) -> Any:
     ['a', 'b', 'c']
     """
     return kind_of(several[0]).join(several)
+
+
+def dense(X: Any) -> Array:
+    """Return vectors, sparse ones too, as a dense array."""
+    return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
 def same(X: Any, Y: Any) -> bool:

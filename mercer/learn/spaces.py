@@ -129,7 +129,7 @@ Space = VectorSpace | BasisSpace
 
 def _dense(X: Any) -> Any:
     rows = items.check(X, "vectors")
-    if items.is_sparse(rows):
+    if items.form(rows) != ("dense", rows.shape[1]):
         raise InputError(
             "items are sparse, and a matrix for all pairs of features would be dense. "
             "Pass kernel='linear', which learns in the span of some items."

@@ -135,7 +135,7 @@ def _features(sample: _Sample) -> None:
     """inner products of its features are its values, where it says so."""
     if sample.kernel.explicit:
         rows = sample.kernel.features(sample.P)
-        Z = np.asarray(rows.toarray() if items.is_sparse(rows) else rows, np.float64)
+        Z = items.dense(rows).astype(np.float64)
         sample.require_close(Z @ Z.T, "⟨φ(x), φ(y)⟩ differs from k(x, y)")
 
 
@@ -201,7 +201,7 @@ def _bad_items(sample: _Sample) -> None:
     """refuses no items, NaN, another width, and negative values where it must."""
     kernel, X = sample.kernel, sample.X
     sample.require_error("no items", lambda: kernel([]))
-    if kernel.input != "vectors" or items.is_sparse(X):
+    if kernel.input != "vectors" or (items.form(X) or ("",))[0] == "sparse":
         return
     A = np.array(X, np.float32)
     sample.require_error("NaN", lambda: kernel(with_value(A, np.nan)))
