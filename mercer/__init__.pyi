@@ -13,6 +13,7 @@ from mercer.errors import KernelError as KernelError
 from mercer.errors import LearningWarning as LearningWarning
 from mercer.errors import MercerError as MercerError
 from mercer.errors import NotFittedError as NotFittedError
+from mercer.errors import PrecisionWarning as PrecisionWarning
 from mercer.errors import StoreError as StoreError
 from mercer.index import Index as Index
 from mercer.index import Matches as Matches

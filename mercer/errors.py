@@ -11,6 +11,7 @@
 
     CertificateWarning (UserWarning)      a kernel disproved its own claims during a search
     LearningWarning (UserWarning)         constraints that a metric did not learn
+    PrecisionWarning (UserWarning)        items or scores that float32 cannot tell apart
 
 Each message says where it happened and what was found, what is required, and what to do.
 """
@@ -53,6 +54,10 @@ class CertificateWarning(UserWarning):
 
 class LearningWarning(UserWarning):
     """Constraints that no metric can meet, or that learning did not come to terms with."""
+
+
+class PrecisionWarning(UserWarning):
+    """Items, or their scores, that float32 cannot tell apart: an exact answer may be useless."""
 
 
 class CheckError(MercerError, AssertionError):

@@ -11,6 +11,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from mercer.errors import InputError
 from mercer.index.matches import Matches
 from mercer.items.files import STANDARD_INPUT
 from mercer.runtime.arrays import Array
@@ -92,6 +93,8 @@ def _answer(query: int | str, found: Matches, row: int) -> Answer:
 @contextmanager
 def _opened(output: Path | None) -> Iterator[IO[str]]:
     if output is None or output == STANDARD_OUTPUT:
+        if sys.stdout is None:  # closed by whoever started this process
+            raise InputError("standard output is closed. Pass --output FILE.")
         yield sys.stdout
     else:
         with output.open("w", encoding="utf-8") as stream:

@@ -28,7 +28,8 @@ def _status(args: Sequence[str] | None) -> int:
         with warnings.catch_warnings():
             _show_warnings()
             status = commands.call(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         _close_output()
         return 1
@@ -37,6 +38,13 @@ def _status(args: Sequence[str] | None) -> int:
         return _complain(f"{error.format_message().rstrip('.')}. See {command} --help.")
     except (MercerError, OSError) as error:
         return _complain(_describe(error))
+    except UnicodeEncodeError as error:
+        return _complain(
+            f"{error.object[error.start]!r} cannot be written as {error.encoding}. Set "
+            "PYTHONIOENCODING=utf-8, or write to a file with --output."
+        )
+    except MemoryError as error:
+        return _complain(f"there is not enough memory ({error or 'no details'}). Ask for less.")
     if status == INTERRUPTED:
         _complain("interrupted")
     return status

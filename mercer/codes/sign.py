@@ -75,9 +75,9 @@ class Sign(Code):
         if self.hyperplanes == "gaussian":
             self.directions_ = rng.normal(size=(d, self.n_bits_)).astype(np.float32)
         elif self.hyperplanes == "orthogonal":
-            n_blocks = -(-self.n_bits_ // max(d, 1))
-            blocks = [_rotation(d, rng) for _ in range(n_blocks)]
-            self.directions_ = np.hstack(blocks)[:, : self.n_bits_].astype(np.float32)
+            spans = parallel.spans(self.n_bits_, max(d, 1))
+            blocks = [_orthogonal(d, span.stop - span.start, rng) for span in spans]
+            self.directions_ = np.hstack(blocks).astype(np.float32)
         return self
 
     def query(self, Z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -92,7 +92,12 @@ class Sign(Code):
         return np.concatenate(parts)
 
 
-def _rotation(d: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Return a random orthogonal matrix, each as likely as any other (signs fixed after QR)."""
-    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
+def _orthogonal(d: int, n: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Return n columns of a random orthogonal matrix, each as likely as any other.
+
+    Signs are fixed after QR. Where d is 0, columns have no components.
+    """
+    if d == 0:
+        return np.empty((0, n))
+    Q, R = np.linalg.qr(rng.normal(size=(d, n)))
     return np.asarray(Q * np.sign(np.diag(R)))

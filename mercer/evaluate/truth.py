@@ -1,5 +1,6 @@
 """Truth by brute force."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,18 +9,17 @@ from mercer import items, kernels
 from mercer.index import Matches
 from mercer.index.comparison import Comparison
 from mercer.index.pace import Pace
-from mercer.index.parts import Part
+from mercer.index.parts import DOUBLE, SINGLE, Own, Part
 from mercer.index.ranking import TILE_ROWS, Ranking
 from mercer.index.recipe import Recipe
-from mercer.index.searching import Search
+from mercer.index.searching import Search, places
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
 from mercer.kernels import Kernel, Prepared
 from mercer.methods import brute
-from mercer.runtime import progress
-from mercer.runtime.arrays import Array, Ids
+from mercer.runtime import parallel, progress
+from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.border import about, border
-from mercer.runtime.params import check_count
 from mercer.search.everything import AllRows
 
 BLOCK_BYTES = 1 << 26  # items read and compared in one go, at most
@@ -39,7 +39,8 @@ def ground_truth(
     Parameters
     ----------
     kernel : str or Kernel
-        The similarity.
+        The similarity. What it leaves open, as the gamma of ``"rbf"``, is chosen by the items, as
+        `Index.fit` does.
     X : items
         What is searched.
     Q : items
@@ -61,36 +62,76 @@ def ground_truth(
     >>> mercer.evaluate.ground_truth("chi2", X, [[0.4, 0.6]], k=2).ids
     array([[0, 2]])
     """
-    kernel = kernels.get(kernel)
+    with about("the queries"):
+        Q = items.rows_of(Q)
     X = items.rows_of(X)
+    kernel = kernels.get(kernel).suited(X)
     with about("the queries"):
         P = kernel.prepare(Q)
-    check_count("k", k)
+    k = places(k, items.length(X))
     made = brute(kernel)
     recipe = Recipe(kernel, made.embedding, made.searcher)
     comparison = Comparison(recipe, P, min(k, items.length(X)))
+    own = np.empty(items.length(X))
+    tolerances: dict[DType, float] = {SINGLE: 0.0, DOUBLE: 0.0}
     with progress.bar("comparing all pairs", items.length(X)) as advance:
         for first_row, block in items.blocks(X, _block_rows(kernel, X, len(P))):
             R = kernel.prepare(block, first_row=first_row)
             kernel.require_alike(P, R, ("the queries", "the items"))
-            comparison.compare(Part(_segment(R, np.arange(len(R)), np.zeros(len(R))), first_row))
+            part = Part(_segment(R, kernel.diag(R, dtype=DOUBLE)), first_row)
+            own[first_row : first_row + len(R)] = part.own
+            tolerances = {one: max(tolerances[one], part.tolerance(P, one)) for one in tolerances}
+            comparison.compare(part)
             advance(len(R))
-    return Matches.concatenate([_settled(recipe, X, one, k) for one in comparison.merged()])
+    search = Search(recipe, _RowNumbers(), Pace())
+    found = [
+        search.settled(ranking, [_Read(kernel, X, ranking, own, tolerances)], k)
+        for ranking in comparison.merged()
+    ]
+    return Matches.concatenate(found)
 
 
-def _settled(recipe: Recipe, X: Any, ranking: Ranking, k: int) -> Matches:
-    """Score the best of some queries once more, which are the only items held for that."""
-    rows = np.unique(ranking.ids[ranking.ids >= 0])
-    R = recipe.kernel.prepare(items.take(X, rows))
-    segment = _segment(R, rows, recipe.kernel.diag(R, dtype=np.float64))
-    ranking.ids = np.where(ranking.ids >= 0, np.searchsorted(rows, ranking.ids), -1)
-    search = Search(recipe, Segments((segment,)), Pace())
-    return search.settled(ranking, [Part(segment)], k)
+class _RowNumbers(Segments):
+    """Items that go by their rows."""
+
+    def names(self, rows: Array) -> Array:
+        """Return the rows themselves."""
+        return rows
 
 
-def _segment(R: Prepared, rows: Ids, own: Array) -> Segment:
-    """Return items that go by their rows."""
-    return Segment(R, own, AllRows(len(rows)), rows, np.zeros(len(rows), bool))
+class _Read(Part):
+    """All items, of which only those that a ranking found are held."""
+
+    def __init__(
+        self, kernel: Kernel, X: Any, ranking: Ranking, own: Array,
+        tolerances: dict[DType, float],
+    ) -> None:  # fmt: skip
+        self.found = np.unique(ranking.ids[ranking.ids >= 0])
+        held = kernel.prepare(items.take(X, self.found))
+        super().__init__(_segment(held, own[self.found]))
+        self.kernel, self.X, self.all_own, self.tolerances = kernel, X, own, tolerances
+        self.largest = float(np.sqrt(np.abs(own).max()))
+        self.usual = float(np.sqrt(np.median(np.abs(own))))
+
+    def tolerance(self, P: Prepared, dtype: DType = SINGLE) -> float:
+        """Return the largest of all blocks."""
+        return self.tolerances[dtype]
+
+    def find(self, ids: Ids) -> Ids:
+        """Return where rows are held."""
+        return np.where(ids >= 0, np.searchsorted(self.found, ids), -1)
+
+    def longer_than(self, length: float, step: int) -> Iterator[tuple[Ids, Prepared, Own]]:
+        """Yield the rows with a larger √k(x, x), which are read once more."""
+        rows = np.flatnonzero(np.abs(self.all_own) > length**2)
+        for span in parallel.spans(len(rows), step):
+            some = rows[span]
+            yield some, self.kernel.prepare(items.take(self.X, some)), self.all_own[some]
+
+
+def _segment(R: Prepared, own: Array) -> Segment:
+    rows = np.arange(len(R))
+    return Segment(R, own, AllRows(len(R)), rows, np.zeros(len(R), bool))
 
 
 def _block_rows(kernel: Kernel, X: Any, n_queries: int) -> int:

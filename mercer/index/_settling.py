@@ -44,16 +44,15 @@ def keep_values(rows, single, double, slack, scores):  # type: ignore[no-untyped
 
 
 @cached_njit(nogil=True)
-def settled(ids, scores, squares, own, k):  # type: ignore[no-untyped-def]
-    """Return the k best ids of each query, their scores and distances, and their largest scale.
+def settled(ids, scores, squares, k):  # type: ignore[no-untyped-def]
+    """Return the k best ids of each query, their scores and distances.
 
     The larger score comes first, then the smaller id; -1 has the score of minus infinity.
-    `squares` has k(q, q) + k(x, x) and `own` √(k(q, q) k(x, x)).
+    `squares` has k(q, q) + k(x, x).
     """
     n, width = ids.shape
     best_ids = np.full((n, k), -1, np.int64)
     best_scores, distances = np.full((n, k), -np.inf), np.full((n, k), np.inf)
-    scales = np.zeros(n)
     order = np.empty(width, np.int64)
     for i in range(n):
         n_found = 0
@@ -72,8 +71,7 @@ def settled(ids, scores, squares, own, k):  # type: ignore[no-untyped-def]
             j = order[place]
             best_ids[i, place], best_scores[i, place] = ids[i, j], scores[i, j]
             distances[i, place] = math.sqrt(max(squares[i, j] - 2 * scores[i, j], 0.0))
-            scales[i] = max(scales[i], own[i, j], abs(scores[i, j]))
-    return best_ids, best_scores, distances, scales
+    return best_ids, best_scores, distances
 
 
 @cached_njit(nogil=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 from mercer import kernels, store
 from mercer.embeddings import Embedding
-from mercer.errors import CertificateWarning, InputError, NotFittedError
+from mercer.errors import CertificateWarning, InputError
 from mercer.index import calibration, packing
 from mercer.index.description import describe
 from mercer.index.matches import Matches
@@ -16,9 +17,11 @@ from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
 from mercer.index.searching import DISPROVED, Search, certified, check_effort
 from mercer.index.segments import Segments
+from mercer.index.state import State
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
 from mercer.runtime.border import border
+from mercer.runtime.locks import Lock
 from mercer.runtime.params import Params, check_number
 from mercer.search import Searcher
 
@@ -51,20 +54,15 @@ class Index(Params):
     (array([0, 1]), array([ True,  True]))
     """
 
-    learned = ("embedding_", "searcher_")
-    embedding_: Embedding
-    searcher_: Searcher
-    segments_: Segments
-    disproof_: str | None
-    relaxation_: float | None
-    probability_: float | None
-
     def __init__(self, kernel: str | Kernel, embedding: Embedding, searcher: Searcher) -> None:
         self.kernel = kernels.get(kernel)
         self.embedding = embedding
         self.searcher = searcher
+        self._state = State()
+        self._changing = Lock()  # of two threads that change it, one waits for the other
+        self._origins = store.Origins()
+        self.disproof_: str | None = None
         self._validate()
-        self._forget()
 
     def _validate(self) -> None:
         if not self.embedding.serves(self.kernel):
@@ -89,9 +87,9 @@ class Index(Params):
         y : None
             Not used.
         """
-        learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
-        self.embedding_, self.searcher_ = learned.embedding, learned.searcher
-        self._forget()
+        with self._changing.held():
+            learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
+            self._state, self.disproof_ = State(learned), None
         return self
 
     @border
@@ -108,9 +106,8 @@ class Index(Params):
         >>> len(index.empty()), index.empty().add(X[:1]).search(X[:1], k=1).ids
         (0, array([[0]]))
         """
-        self._require_fitted("empty")
         new = self.fresh()
-        new.embedding_, new.searcher_ = self.embedding_, self.searcher_
+        new._state = State(self._state.fitted("empty")[0])
         return new
 
     @border
@@ -123,16 +120,16 @@ class Index(Params):
         Parameters
         ----------
         X : items
-            As those given to `fit`. They are not copied where they have the right type.
+            As those given to `fit`. Arrays of the right type that cannot be written to, as mapped
+            files, are not copied.
         ids : array_like of int or str, shape (len(X),), optional
             What to call them, each once; by default numbers, from 0 or from the largest on.
         """
-        self._require_fitted("add")
-        P = self.kernel.prepare(X)
-        names = self.segments_.new_ids(ids, len(P))
-        new = self._recipe.build(P, names)
-        self.segments_ = self._recipe.tidied(self.segments_.with_last(new))
-        self._forget_calibration()
+        with self._changing.held():
+            recipe, segments = self._state.fitted("add")
+            P = recipe.kernel.prepare(X, copy=True)
+            names = segments.new_ids(ids, len(P))
+            self._state = State(recipe, recipe.tidied(segments.with_last(recipe.build(P, names))))
         return self
 
     @border
@@ -144,16 +141,19 @@ class Index(Params):
         ids : array_like of int or str
             Which items, each once.
         """
-        self.segments_ = self.segments_.without(ids)
-        self._forget_calibration()
+        with self._changing.held():
+            state = self._state
+            self._state = State(state.recipe, state.segments.without(ids))
         return self
 
     @border
     def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
         """Rebuild all items as one segment, without those that were removed; return self."""
-        old = self.segments_.members
-        if len(old) > 1 or any(segment.removed.any() for segment in old):
-            self.segments_ = Segments((self._recipe.join(old),))
+        with self._changing.held():
+            recipe, segments = self._state.fitted("compact")
+            old = segments.members
+            if len(old) > 1 or any(segment.removed.any() for segment in old):
+                self._state = replace(self._state, segments=segments.as_one(recipe.join(old)))
         return self
 
     # ---- searching
@@ -171,7 +171,8 @@ class Index(Params):
         Q : items
             The queries.
         k : int
-            How many items to find for each. Where there are fewer, the rest is -1 (or None).
+            How many items to find for each. Where there are fewer, the rest is -1 (or None); a k
+            above the number of items by more than 1,000 stands for that number.
         candidates : int, optional
             At most this many kernel values per query beyond the landmarks. By default as many
             as a proof needs; where the method knows no proof, ten times k and at least 100.
@@ -191,13 +192,15 @@ class Index(Params):
             Best first; among equal scores the item added first comes first.
         """
         check_effort(self.searcher, candidates, effort)
+        state = self._state  # an operation looks once: others may change it meanwhile
+        recipe, segments = state.fitted("search")
         limited = candidates is not None or where is not None
-        share = calibration.usable(self.relaxation_, limited) if relaxed else 1.0
-        search = self._search("search")
+        share = calibration.usable(state.relaxation, limited) if relaxed else 1.0
+        search = Search(recipe, segments, self._pace)
         # of the parameters, which users may change for all searches to come
         found = search.best(Q, k, where, candidates, effort or self.searcher.effort, share)
         self._note(search.disproof)
-        probability = self.probability_ if relaxed else 0.0
+        probability = state.probability if relaxed else 0.0
         return certified(found, self.disproof_ is None, probability or 0.0)
 
     @border
@@ -235,7 +238,7 @@ class Index(Params):
                 "this method has no bounds, so it cannot tell when all items are "
                 "found. Use an index made by mercer.exact or mercer.brute."
             )
-        search = self._search("within")
+        search = Search(*self._state.fitted("within"), self._pace)
         lists = search.above(Q, float(score), where)
         self._note(search.disproof)
         return [certified(one, self.disproof_ is None) for one in lists]
@@ -258,16 +261,18 @@ class Index(Params):
         check_number("probability", probability, above=0)
         if not self._known.bounded or not len(self):
             raise InputError("needs an index made by mercer.exact, with items.")
-        P = self.kernel.prepare(Q)
-        nearest = self.search(P, 1)
-        items = self.segments_.items(nearest.ids[:, 0])
-        cosines = calibration.residual_cosines(
-            nearest.scores[:, 0],
-            self.embedding_.transform(P),
-            self.embedding_.transform(items),
-        )
-        self.relaxation_ = calibration.relaxation(cosines, probability)
-        self.probability_ = float(probability)
+        with self._changing.held():
+            recipe, segments = self._state.fitted("calibrate")
+            P = recipe.kernel.prepare(Q)
+            nearest = self.search(P, 1)
+            items = segments.items(nearest.ids[:, 0])
+            cosines = calibration.residual_cosines(
+                nearest.scores[:, 0],
+                recipe.embedding.transform(P),
+                recipe.embedding.transform(items),
+            )
+            share = calibration.relaxation(cosines, probability)
+            self._state = State(recipe, segments, share, float(probability))
         return self
 
     # ---- looking
@@ -293,11 +298,10 @@ class Index(Params):
         >>> mercer.klsh("chi2", n_bits=20).fit(X).encode(X).shape
         (3, 3)
         """
-        self._require_fitted("encode")
-        return self._recipe.encode(X)
+        return self._state.fitted("encode")[0].encode(X)
 
     def __len__(self) -> int:
-        return len(self.segments_)
+        return len(self._state.segments)
 
     def __bool__(self) -> bool:
         return True  # an empty index is still an index
@@ -305,7 +309,37 @@ class Index(Params):
     @property
     def ids(self) -> Array:
         """The ids of all items, in the order they were added."""
-        return self.segments_.ids
+        return self._state.segments.ids
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether `fit` was called."""
+        return self._state.recipe is not None
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel that scores are of: `kernel`, with what it left open chosen by `fit`."""
+        return self._state.fitted("kernel_")[0].kernel
+
+    @property
+    def embedding_(self) -> Embedding:
+        """The embedding, fitted."""
+        return self._state.fitted("embedding_")[0].embedding
+
+    @property
+    def searcher_(self) -> Searcher:
+        """The searcher, fitted."""
+        return self._state.fitted("searcher_")[0].searcher
+
+    @property
+    def segments_(self) -> Segments:
+        """The items, in frozen segments."""
+        return self._state.segments
+
+    @property
+    def relaxation_(self) -> float | None:
+        """The share of residuals that `calibrate` chose, if it did."""
+        return self._state.relaxation
 
     def info(self) -> dict[str, Any]:
         """Return what this index is, as plain values.
@@ -316,14 +350,14 @@ class Index(Params):
         >>> mercer.exact("chi2").info()["kernel"]
         'Chi2()'
         """
-        recipe = self._known
+        state, recipe = self._state, self._known
         return {
-            **describe(recipe, self.segments_),
+            **describe(recipe, state.segments),
             "fitted": self.is_fitted,
             "certified": self.disproof_ is None
             and (recipe.exhaustive or (recipe.bounded and self.kernel.psd)),
             "disproof": self.disproof_,
-            "relaxed probability": self.probability_,
+            "relaxed probability": state.probability,
         }
 
     # ---- keeping
@@ -332,7 +366,8 @@ class Index(Params):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this index to a folder, in place of one that is there; `mercer.load` reads it.
 
-        Whatever happens meanwhile, the folder holds the old index or the new one.
+        Whatever happens meanwhile, the folder holds the old index or the new one. If somebody
+        else saved to it since this index was loaded from there, it is left as it is.
 
         Parameters
         ----------
@@ -349,29 +384,23 @@ class Index(Params):
         >>> len(mercer.load(folder))
         3
         """
-        facts = {name: vars(self)[name] for name in ("disproof_", "relaxation_", "probability_")}
-        store.write(path, packing.pack(self._known, self.segments_, facts))
+        state = self._state
+        facts = {
+            "disproof_": self.disproof_,
+            "relaxation_": state.relaxation,
+            "probability_": state.probability,
+            "next_id": state.segments.next_id,
+        }
+        with self._changing.held():
+            tree = packing.pack(self._known, state.segments, facts)
+            store.write(path, tree, self._origins)
 
     # ---- steps
-
-    def _require_fitted(self, verb: str = "search") -> None:
-        if not self.is_fitted:
-            raise NotFittedError(f"Index.{verb}: not fitted yet. Call index.fit(X) first.")
-
-    @property
-    def _recipe(self) -> Recipe:
-        return Recipe(self.kernel, self.embedding_, self.searcher_)
 
     @property
     def _known(self) -> Recipe:
         """The recipe, fitted or not."""
-        if self.is_fitted:
-            return self._recipe
-        return Recipe(self.kernel, self.embedding, self.searcher)
-
-    def _search(self, verb: str) -> Search:
-        self._require_fitted(verb)
-        return Search(self._recipe, self.segments_, self._pace)
+        return self._state.recipe or Recipe(self.kernel, self.embedding, self.searcher)
 
     def _note(self, disproof: str | None) -> None:
         """Remember that the kernel broke its claims, and say it once for each search."""
@@ -379,13 +408,6 @@ class Index(Params):
             self.disproof_ = self.disproof_ or disproof
             warnings.warn(f"{disproof}. {DISPROVED}", CertificateWarning, stacklevel=4)
 
-    def _forget(self) -> None:
-        self.segments_, self.disproof_ = Segments(), None
-        self._forget_calibration()
-
-    def _forget_calibration(self) -> None:
-        self.relaxation_ = self.probability_ = None
-
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("segments_", "disproof_", "relaxation_", "probability_")
+        kept = ("_state", "_origins", "disproof_")
         return super().__getstate__() | {name: getattr(self, name) for name in kept}

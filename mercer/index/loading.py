@@ -9,6 +9,7 @@ from mercer import store
 from mercer.errors import KernelError, StoreError
 from mercer.index import packing
 from mercer.index.index import Index
+from mercer.index.state import State
 
 
 def load(path: str | os.PathLike[str]) -> Index:
@@ -38,10 +39,13 @@ def load(path: str | os.PathLike[str]) -> Index:
     >>> mercer.load(folder).search([[0.9, 0.1]], k=1).ids
     array([['b']], dtype=object)
     """
-    manifest = store.read(path)
+    origins = store.Origins()
+    manifest = store.read(path, origins)
     try:
         read = READERS[manifest["format"]]
-        return read(manifest["index"], manifest["mercer"] == mercer.__version__)
+        index = read(manifest["index"], manifest["mercer"] == mercer.__version__)
+        index._origins = origins
+        return index
     except (StoreError, KernelError) as error:
         raise StoreError(f"load: {os.fspath(path)}: {str(error).rstrip('.')}.") from error
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -54,14 +58,12 @@ def load(path: str | os.PathLike[str]) -> Index:
 
 def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
     recipe = packing.unpack_recipe(tree)
+    segments, facts = packing.unpack_segments(tree, recipe), tree["facts"]
+    packing.check_kernel(tree, recipe, segments, same_version)
     index = Index(recipe.kernel, recipe.embedding.fresh(), recipe.searcher.fresh())
-    if recipe.embedding.is_fitted:
-        index.embedding_, index.searcher_ = recipe.embedding, recipe.searcher
-    index.segments_ = packing.unpack_segments(tree, recipe)
-    facts = tree["facts"]
+    learned = recipe if recipe.embedding.is_fitted else None
+    index._state = State(learned, segments, facts["relaxation_"], facts["probability_"])
     index.disproof_ = facts["disproof_"]
-    index.relaxation_, index.probability_ = facts["relaxation_"], facts["probability_"]
-    packing.check_kernel(tree, recipe, index.segments_, same_version)
     return index
 
 

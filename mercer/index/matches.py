@@ -34,7 +34,8 @@ class Matches:
     landmark_evaluations : ndarray of int64, shape (n_queries,)
         For how many landmarks it was evaluated.
     tolerance : ndarray of float32, shape (n_queries,)
-        How far rounding can move the difference of two scores of this query.
+        How far rounding can move another item past the last one; see `exact`. Each score is
+        rounded to float32 besides.
     probability : ndarray of float32, shape (n_queries,)
         With which probability at least the most similar item is among those found: 1 where
         `exact`, what was asked for where the bounds were relaxed, 0 where nothing is known.

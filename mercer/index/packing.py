@@ -73,14 +73,14 @@ def unpack_recipe(tree: dict[str, Any]) -> Recipe:
 
 def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
     """Return the segments of a tree."""
-    return Segments(
-        tuple(_unpack_segment(one, recipe.kernel, recipe.searcher) for one in tree["segments"])
-    )
+    members = [_unpack_segment(one, recipe.kernel, recipe.searcher) for one in tree["segments"]]
+    next_id = max([tree["facts"].get("next_id", 0), *(one.next_id for one in members)])
+    return Segments(tuple(members), next_id)
 
 
 def _unpack_segment(tree: dict[str, Any], kernel: Kernel, searcher: Searcher) -> Segment:
     P = Prepared.unpack(tree["items"], kernel)
-    rows: Rows = searcher.rows(**tree["rows"])
+    rows: Rows = searcher.rows.read(**tree["rows"])
     own, ids, removed = tree["own"], tree["ids"], tree["removed"]
     require_lengths(
         "a segment", items=len(P), rows=len(rows), own=len(own), ids=len(ids),

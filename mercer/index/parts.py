@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,14 @@ import numpy.typing as npt
 from mercer.embeddings import Embedding
 from mercer.index.segment import Segment
 from mercer.kernels import Prepared
+from mercer.runtime import parallel
+from mercer.runtime.arrays import DType, Ids
+from mercer.runtime.lazy import lazy
 from mercer.search import Allowed, Rows
 from mercer.search.base import Floats
+
+Own = npt.NDArray[np.float64]
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 class Part:
@@ -31,10 +37,28 @@ class Part:
     def __init__(self, segment: Segment, first: int = 0, allowed: Allowed | None = None) -> None:
         self.items: Prepared = segment.items
         self.own = segment.own
-        self.largest = segment.largest
+        self.largest, self.usual = segment.largest, segment.usual
         self.rows: Rows = segment.rows
         self.first, self.allowed = first, allowed
         self.n_allowed = len(segment.ids) if allowed is None else len(allowed)
+
+    def tolerance(self, P: Prepared, dtype: DType = SINGLE) -> float:
+        """Return what rounding may move the values of queries and rows by; see `Kernel`."""
+        return float(P.kernel.tolerance(P, self.items, dtype=dtype))
+
+    def find(self, ids: Ids) -> Ids:
+        """Return which rows of this part are meant by rows of all segments, -1 for others."""
+        rows = ids - self.first
+        return np.where((ids >= 0) & (rows >= 0) & (rows < len(self.items)), rows, -1)
+
+    def longer_than(self, length: float, step: int) -> Iterator[tuple[Ids, Prepared, Own]]:
+        """Yield the allowed rows with a larger √k(x, x), as `find` takes them, with their items."""
+        rows = np.flatnonzero(np.abs(self.own) > length**2)
+        if self.allowed is not None:
+            rows = rows[self.allowed.mask[rows]]
+        for span in parallel.spans(len(rows), step):
+            some = rows[span]
+            yield some + self.first, self.items.take(some), self.own[some]
 
 
 @dataclass(frozen=True)
@@ -51,12 +75,12 @@ class Queries:
     def __getitem__(self, rows: slice) -> Queries:
         return Queries(self.items[rows], self.embedding, self.first + rows.start)
 
-    @cached_property
-    def own(self) -> npt.NDArray[np.float64]:
+    @lazy
+    def own(self) -> Own:
         """k(q, q) of each."""
         return np.asarray(self.items.kernel.diag(self.items, dtype=np.float64))
 
-    @cached_property
+    @lazy
     def vectors(self) -> Floats:
         """The vector of each, computed by the thread that first asks."""
         return self.embedding.query(self.items)

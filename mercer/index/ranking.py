@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
-from mercer.index._settling import (
-    contenders,
-    drop_known,
-    keep_most_promising,
-    keep_values,
-    settled,
-)
-from mercer.index.parts import Part, Queries
+from mercer.index._settling import drop_known, keep_most_promising
+from mercer.index.parts import DOUBLE, SINGLE, Part, Queries
 from mercer.index.recipe import Recipe
 from mercer.kernels import Kernel
 from mercer.kernels.similarity import TINY, unit
 from mercer.runtime import parallel, topk
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.lazy import lazy
 from mercer.search.base import BoundedSearcher, Candidates, Floats, Mask
 
 SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
@@ -30,7 +24,6 @@ ROUND = 32  # candidates of each query scored before the threshold is looked at 
 CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
 MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared, tile by tile
 TILE_ROWS = 1024
-DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 class Ranking:
@@ -65,14 +58,14 @@ class Ranking:
         if not self.parts:
             return
         bounds = cast(BoundedSearcher, self.searcher)
-        Zq = self.queries.vectors
+        Zq = self._vectors
         found = [bounds.seeds(part.rows, Zq, self.k, part.allowed) for part in self.parts]
         seeds = _best_of(found, self.k)[0]
         for part, some in zip(self.parts, seeds, strict=True):
             scores = self._score(part, some.rows, some.values, bounds.seed_share)
             self._offer(part, some.rows, scores)
         for part, known in zip(self.parts, seeds, strict=True):
-            floors = self._threshold() - self.error(part)
+            floors = self._threshold() - self.worst_error
             some = bounds.reaching(part.rows, Zq, floors, part.allowed, relaxed, self._give_up)
             self._compare_all(part, some.given_up, known)
             self._descend(part, some, relaxed, np.sort(known.rows, axis=1))
@@ -88,7 +81,7 @@ class Ranking:
         if not self.parts:
             return
         # where values are bounds, one more tells what the others cannot exceed
-        find, Zq = self.searcher.candidates, self.queries.vectors
+        find, Zq = self.searcher.candidates, self._vectors
         found = [find(p.rows, Zq, n + self.bounded, p.allowed, effort) for p in self.parts]
         kept, following = _best_of(found, n)
         for part, some in zip(self.parts, kept, strict=True):
@@ -104,9 +97,9 @@ class Ranking:
         """
         threshold = self._threshold()
         if self.bounded:
-            return np.asarray(following < threshold - self._worst_error)
+            return np.asarray(following < threshold - self.worst_error)
         largest = max(part.largest for part in self.parts)
-        return np.asarray(self.kernel.psd & (self.root * largest <= threshold + self._worst_error))
+        return np.asarray(self.kernel.psd & (self.root * largest <= threshold + self.worst_error))
 
     def search_above(self, score: float) -> list[tuple[Ids, Array]]:
         """Return, for each query, every row that scores at least so much, best first."""
@@ -127,7 +120,7 @@ class Ranking:
     def _above_by_bounds(self, part: Part, floors: Array) -> tuple[Ids, Array | None]:
         """Return the rows whose bounds reach the floors, and the bounds."""
         bounds = cast(BoundedSearcher, self.searcher)
-        some = bounds.reaching(part.rows, self.queries.vectors, floors, part.allowed)
+        some = bounds.reaching(part.rows, self._vectors, floors, part.allowed)
         some.rows[:] = self._below_ceiling(part, some.rows, floors)
         self.evaluations += (some.rows >= 0).sum(axis=1)
         return some.rows, some.values
@@ -171,12 +164,20 @@ class Ranking:
 
     # ---- steps
 
-    @cached_property
+    @lazy
+    def _vectors(self) -> Floats:
+        """The vectors of the queries; rows from a file are looked at before they are met."""
+        Zq = self.queries.vectors
+        for part in self.parts:
+            self.searcher.require_sound(part.rows, Zq.shape[1])
+        return Zq
+
+    @lazy
     def root(self) -> Array:
         """√k(q, q) of each query."""
         return np.asarray(np.sqrt(np.maximum(self.queries.own, 0)))
 
-    @cached_property
+    @lazy
     def ceiling(self) -> Kernel | None:
         """A kernel that is never below; where it is too low, an item needs no evaluation."""
         narrow = self.queries.vectors.shape[1] <= CEILING_PAYS
@@ -189,14 +190,13 @@ class Ranking:
 
         Rows that are `known`, increasing for each query, were scored before.
         """
-        error = self.error(part)
         bounded = self.bounded
         step = ROUND if bounded else max(1, found.rows.shape[1])
         for start in range(0, found.rows.shape[1], step):
             rows = found.rows[:, start : start + step]
             values = found.values[:, start : start + step]
             if bounded:
-                floors = self._threshold() - error
+                floors = self._threshold() - self.worst_error
                 rows = np.where(values >= floors[:, None], rows, -1)
                 if (rows < 0).all():
                     return
@@ -292,8 +292,14 @@ class Ranking:
             self.errors[part.first] = np.asarray(scale * self.root + TINY, np.float32)
         return self.errors[part.first]
 
-    @cached_property
-    def _worst_error(self) -> Array:
+    @lazy
+    def usual_error(self) -> Array:
+        """The rounding of one float32 score of an item of usual length, for each query."""
+        scale = max(self.tolerances[part.first] * part.usual for part in self.parts)
+        return np.asarray(scale * self.root)
+
+    @lazy
+    def worst_error(self) -> Array:
         """The rounding of one float32 score of any part, for each query."""
         return np.asarray(np.max([self.error(part) for part in self.parts], axis=0))
 
@@ -315,56 +321,6 @@ class Ranking:
                 f"row {part.first + rows[i, j]}, outside of what a positive semi-definite kernel "
                 f"can give there ({tops[i, j] - 2 * residuals[i, j]:.6g} to {tops[i, j]:.6g})"
             )
-
-    # ---- the answer
-
-    def settle(self) -> tuple[Ids, Array, Array, Array]:
-        """Return rows, scores, distances and tolerances: the best by double precision."""
-        kept = contenders(self.ids, self.scores, 2 * self._margins(), self.k)
-        places = [_rows_in(part, kept) for part in self.parts]
-        own = np.zeros(kept.shape)
-        for part, rows in zip(self.parts, places, strict=True):
-            own = np.where(rows >= 0, part.own[rows], own)
-        asked = self.queries.own[:, None]
-        scale = np.sqrt(np.abs(asked * own))
-        scores = np.full(kept.shape, -np.inf)
-        for part, rows in zip(self.parts, places, strict=True):
-            self._evaluate_again(part, rows, scale, scores)
-        ids, scores, distances, largest = settled(kept, scores, asked + own, scale, self.k)
-        # two scores are compared and each may be off by the kernel's tolerance
-        return ids, scores, distances, 2 * max(self.tolerances.values()) * largest
-
-    def _margins(self) -> Array:
-        """Bound the rounding of the scores that were kept, for each query."""
-        if self.kernel.psd:
-            return self._worst_error
-        largest = np.abs(np.where(self.ids >= 0, self.scores, 0)).max(axis=1)  # may exceed √(k k)
-        own = np.float32(max(self.tolerances.values())) * largest
-        return np.asarray(np.maximum(self._worst_error, own))
-
-    def _evaluate_again(self, part: Part, rows: Ids, scale: Array, scores: Array) -> None:
-        """Fill in the values of rows in double precision, and test that they agree with the first.
-
-        `exact` rests on that too. `scale` has √(k(q, q) k(x, x)).
-        """
-        first = self.queries.first, part.first
-        double = self.kernel.gather(self.queries.items, part.items, rows, DOUBLE, first)
-        double[rows < 0] = 0
-        slack = 1.01 * self.tolerances[part.first] * np.maximum(scale, np.abs(double)) + TINY
-        odd = keep_values(rows, self.scores, double, slack, scores)
-        if odd >= 0 and self.disproof is None:
-            i, j = divmod(odd, rows.shape[1])
-            self.disproof = (
-                f"{self.kernel!r} gave {self.scores[i, j]:.9g} and then {double[i, j]:.9g} for "
-                f"query {self.queries.first + i} and row {part.first + rows[i, j]}, further apart "
-                f"than its tolerance allows ({slack[i, j]:.2g})"
-            )
-
-
-def _rows_in(part: Part, ids: Ids) -> Ids:
-    """Return which rows of a part are meant, -1 for those of others."""
-    rows = ids - part.first
-    return np.where((ids >= 0) & (rows >= 0) & (rows < len(part.items)), rows, -1)
 
 
 def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:

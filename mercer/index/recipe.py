@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mercer import items
 from mercer.embeddings import Embedding
 from mercer.errors import InputError
+from mercer.index.precision import warn_of_rounding
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
 from mercer.kernels import Kernel, Prepared
@@ -31,8 +32,16 @@ class Recipe:
 
     @classmethod
     def fitted(cls, kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any) -> Recipe:
-        """Return copies of embedding and searcher that learned from items."""
-        learned = cls(kernel, embedding.fresh().fit(X), searcher.fresh())
+        """Return copies of embedding and searcher that learned from items.
+
+        What the kernel left open is chosen by the items as well.
+        """
+        suited = kernel.suited(X)
+        unlearned = embedding.fresh()
+        if suited is not kernel:
+            unlearned.set_params(kernel=suited)
+        learned = cls(suited, unlearned.fit(X), searcher.fresh())
+        warn_of_rounding(suited, X)
         n = items.length(X)
         wanted = learned.searcher.wanted(n)
         if wanted:

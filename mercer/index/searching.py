@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,14 +14,18 @@ from mercer.index.parts import Part, Queries
 from mercer.index.ranking import SPARE, Ranking
 from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
+from mercer.index.settling import double_tolerance, settle
 from mercer.kernels import Prepared
 from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Array
+from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count
 from mercer.search import Searcher
+from mercer.search.base import LISTED
 
 Found = TypeVar("Found")
 QUERIES = 256  # answered together: more would not fit in the cache with their bounds
+WIDE = 1000  # empty places in an answer, at most
 KEPT = 1 << 22  # items kept for the queries of one task, at most
 
 DISPROVED = (
@@ -42,6 +45,12 @@ def check_effort(searcher: Searcher, candidates: int | None, effort: int | None)
             f"{searcher!r} has no effort to choose. Leave it out, or change `candidates`."
         )
     check_count("effort", effort)
+
+
+def places(k: int, n: int) -> int:
+    """Return how many places the answer to a search for the k best of n items has."""
+    check_count("k", k)
+    return k if k <= n + WIDE else n
 
 
 @dataclass
@@ -72,7 +81,7 @@ class Search:
         effort: int | None = None, relaxed: float = 1.0,
     ) -> Matches:  # fmt: skip
         """Return the k most similar items of every query."""
-        check_count("k", k)
+        k = places(k, len(self.segments))
         parts = self.segments.parts(allowed)
         kept = max(1, min(k, sum(part.n_allowed for part in parts)))
         if candidates is None and self.recipe.exhaustive:
@@ -85,7 +94,9 @@ class Search:
                 ranking.search_some(candidates, effort)
             return self._best_of(ranking, k)
 
-        return Matches.concatenate(self._answers(answer, Q, parts, kept))
+        # nothing is given up where Python runs for every pair: the lists of few queries fit
+        listed = self.recipe.kernel.runs_python
+        return Matches.concatenate(self._answers(answer, Q, parts, kept, listed))
 
     def above(self, Q: Any, score: float, allowed: Any) -> list[Matches]:
         """Return, for every query, all items that score at least so much."""
@@ -93,19 +104,25 @@ class Search:
 
         def answer(ranking: Ranking) -> list[Matches]:
             lists = ranking.search_above(score)
-            return [self._listed(ranking, query, *found) for query, found in enumerate(lists)]
+            tolerance = double_tolerance(ranking, np.full(len(lists), score))
+            return [self._listed(ranking, tolerance, i, *one) for i, one in enumerate(lists)]
 
-        return [one for block in self._answers(answer, Q, parts, 1) for one in block]
+        return [one for block in self._answers(answer, Q, parts, 1, True) for one in block]
 
     # ---- steps
 
     def _answers(
-        self, answer: Callable[[Ranking], Found], Q: Any, parts: list[Part], k: int
+        self, answer: Callable[[Ranking], Found], Q: Any, parts: list[Part], k: int, listed: bool
     ) -> list[Found]:
-        """Answer blocks of queries on threads. A block embeds its own queries."""
+        """Answer blocks of queries on threads. A block embeds its own queries.
+
+        Where all rows may be `listed` as candidates of a query, blocks are so small that they fit.
+        """
         kernel, P = self.recipe.kernel, self._prepared(Q, parts)
         threads = self.pace.threads(len(P), kernel.n_jobs)
         step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // threads))
+        if listed:
+            step = min(step, LISTED // max(1, *(len(part.items) for part in parts), 1))
         tolerances = self._tolerances(P, parts)
         tasks = [
             (Ranking(self.recipe, Queries(P[span], self.recipe.embedding, span.start), parts, k,
@@ -130,7 +147,7 @@ class Search:
         return P
 
     def _tolerances(self, P: Prepared, parts: list[Part]) -> dict[int, float]:
-        return {part.first: self.recipe.kernel.tolerance(P, part.items) for part in parts}
+        return {part.first: part.tolerance(P) for part in parts}
 
     def _compared(self, P: Prepared, parts: list[Part], kept: int, k: int) -> Matches:
         """Return the k best after all have been compared."""
@@ -152,7 +169,7 @@ class Search:
     def _best_of(self, ranking: Ranking, k: int) -> Matches:
         """Return the k best items of every query; -1 or None where there are fewer."""
         if ranking.parts:
-            rows, scores, distances, tolerance = ranking.settle()
+            rows, scores, distances, tolerance = settle(ranking)
         else:
             ranking.proven[:] = True
             rows = np.empty((len(ranking.queries), 0), np.int64)
@@ -165,19 +182,21 @@ class Search:
         distances[rows < 0] = np.inf
         return self._matches(ranking, slice(None), rows, scores, distances, tolerance)
 
-    def _listed(self, ranking: Ranking, query: int, rows: Array, scores: Array) -> Matches:
+    def _listed(
+        self, ranking: Ranking, tolerance: Array, query: int, rows: Array, scores: Array
+    ) -> Matches:
         """Return a list of items of one query, best first."""
-        own = np.empty(len(rows))
+        own = np.zeros(len(rows))
         for part in ranking.parts:
-            inside = (rows >= part.first) & (rows < part.first + len(part.items))
-            own[inside] = part.own[rows[inside] - part.first]
+            places = part.find(rows)
+            own = np.where(places >= 0, part.own[places], own)
         squares = ranking.queries.own[query] + own - 2 * scores
-        error = max((ranking.error(part)[query] for part in ranking.parts), default=0.0)
-        distances = np.sqrt(np.maximum(squares, 0))
-        return self._matches(ranking, slice(query, query + 1), rows[None], scores[None],
-                             distances[None], np.full(1, error))  # fmt: skip
+        one, distances = slice(query, query + 1), np.sqrt(np.maximum(squares, 0))
+        return self._matches(
+            ranking, one, rows[None], scores[None], distances[None], tolerance[one]
+        )
 
-    @cached_property
+    @lazy
     def _name(self) -> str:
         return repr(self.recipe.kernel)
 

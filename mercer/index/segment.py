@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from mercer.errors import InputError
 from mercer.kernels import Prepared
 from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.lazy import lazy
 from mercer.search import Allowed, Rows
 from mercer.search.base import Mask
 
@@ -60,14 +60,19 @@ class Segment:
         """Return the items that are there, in the order of the rows."""
         return self.items.take(self.live_rows) if self.removed.any() else self.items
 
-    @cached_property
+    @lazy
     def _order(self) -> Ids:
         return np.argsort(self.ids, kind="stable")
 
-    @cached_property
+    @lazy
     def _consecutive(self) -> bool:
         """Whether the ids are numbers that follow each other, as they are by default."""
         return self.ids.dtype.kind == "i" and bool((np.diff(self.ids) == 1).all())
+
+    @property
+    def next_id(self) -> int:
+        """A number above all ids; 0 where they are strings."""
+        return int(self.ids.max()) + 1 if self.ids.dtype.kind == "i" else 0
 
     def find(self, ids: Array) -> Ids:
         """Return the row of every id; -1 where it is not there."""
@@ -94,15 +99,20 @@ class Segment:
         removed[rows] = True
         return replace(self, removed=removed)
 
-    @cached_property
+    @lazy
     def there(self) -> Allowed | None:
         """Which rows were not removed; None for all of them."""
         return Allowed.where(~self.removed) if self.removed.any() else None
 
-    @cached_property
+    @lazy
     def largest(self) -> float:
-        """The largest √k(x, x), which every search needs."""
-        return float(np.sqrt(max(self.own.max(), 0)))
+        """The largest √|k(x, x)|, which every search needs."""
+        return float(np.sqrt(np.abs(self.own).max()))
+
+    @lazy
+    def usual(self) -> float:
+        """The median of √|k(x, x)|: how long most items are."""
+        return float(np.sqrt(np.median(np.abs(self.own))))
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

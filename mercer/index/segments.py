@@ -21,6 +21,7 @@ class Segments:
     """Segments in the order they were added; every change gives new `Segments`."""
 
     members: tuple[Segment, ...] = ()
+    next_id: int = 0  # above all numbers that were ever given to an item
 
     def __len__(self) -> int:
         """Return the number of items that are there."""
@@ -61,7 +62,12 @@ class Segments:
 
     def with_last(self, segment: Segment, instead_of: int = 0) -> Segments:
         """Return these segments with one more, in the place of so many last ones."""
-        return Segments((*self.members[: len(self.members) - instead_of], segment))
+        kept = self.members[: len(self.members) - instead_of]
+        return Segments((*kept, segment), max(self.next_id, segment.next_id))
+
+    def as_one(self, segment: Segment) -> Segments:
+        """Return one segment in the place of all."""
+        return Segments((segment,) if len(segment) else (), self.next_id)
 
     def without(self, ids: Any) -> Segments:
         """Return these segments without some items; ids that are not there are an error."""
@@ -76,7 +82,7 @@ class Segments:
                 f"(first: {names[np.argmax(missing)].item()!r}). Nothing was removed."
             )
         changed = [s.without(r[r >= 0]) for s, r in zip(self.members, places, strict=True)]
-        return Segments(tuple(segment for segment in changed if len(segment)))
+        return Segments(tuple(segment for segment in changed if len(segment)), self.next_id)
 
     def new_ids(self, ids: Any, n: int) -> Array:
         """Return the ids of n new items: those given, or the next numbers."""
@@ -101,8 +107,7 @@ class Segments:
     def _next_ids(self, n: int) -> Array:
         if self.id_type == "str":
             raise InputError("the items so far have string ids. Pass ids=.")
-        first = max((int(segment.ids.max()) + 1 for segment in self.members), default=0)
-        return np.arange(first, first + n)
+        return np.arange(self.next_id, self.next_id + n)
 
     def _same_type(self, names: Array) -> Array:
         kind = "str" if names.dtype.kind == "U" else "int64"

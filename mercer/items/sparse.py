@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError
+from mercer.errors import InputError, StoreError
 from mercer.items.files import npy
 from mercer.items.kind import FileType, Items, Kind, Mask, register
 from mercer.runtime.arrays import Array, is_sparse
@@ -87,8 +87,27 @@ class Sparse(Kind):
         found = classes[tree["class"]](tuple(tree["shape"]), dtype=tree["data"].dtype)
         # set, not passed: the constructor would read and perhaps convert the indices
         found.data, found.indices, found.indptr = tree["data"], tree["indices"], tree["indptr"]
-        found.check_format(full_check=False)
+        if not _is_sound(found):
+            raise StoreError("its sparse items name features or numbers that are not there.")
         return found
+
+
+def _is_sound(X: Any) -> bool:
+    """Whether compiled loops can follow a matrix: nothing in it points outside."""
+    n, width = X.shape
+    integers = X.indices.dtype.kind == X.indptr.dtype.kind == "i"
+    return (
+        integers
+        and X.data.ndim == X.indices.ndim == X.indptr.ndim == 1
+        and X.data.dtype.kind in "biuf"
+        and len(X.data) == len(X.indices)
+        and len(X.indptr) == n + 1
+        and X.indptr[0] == 0
+        and X.indptr[-1] == len(X.indices)
+        and bool((np.diff(X.indptr) >= 0).all())
+        and int(X.indices.min(initial=0)) >= 0
+        and int(X.indices.max(initial=0)) < width
+    )
 
 
 SPARSE = register(Sparse())

@@ -148,6 +148,23 @@ def same(X: Any, Y: Any) -> bool:
     return X is Y or (kind_of(X) is kind_of(Y) and kind_of(X).same(X, Y))
 
 
+def share_memory(X: Any, Y: Any) -> bool:
+    """Whether numbers of Y change when somebody writes to X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.items.verbs import share_memory
+    >>> X = np.zeros((3, 2), np.float32)
+    >>> share_memory(X, X[1:]), share_memory(X, X.copy())
+    (True, False)
+    """
+    left, right = (kind_of(one).values(one) for one in (rows_of(X), Y))
+    if left is None or right is None or not left.flags.writeable:
+        return False
+    return bool(np.may_share_memory(left, right))
+
+
 @border
 def drop_bad(X: Any, kind: str = "vectors") -> tuple[Any, Ids]:
     """Return the items without NaN and infinity, and which rows they were.

@@ -71,6 +71,17 @@ class Kernel(Facts):
         """Return k(x, y) / √(k(x, x) k(y, y)), and 0 where an item has k(x, x) = 0."""
         return Normalized(self)
 
+    def suited(self, X: Any) -> Kernel:
+        """Return this kernel with what was left open chosen by the data; mostly itself.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> (2.0 * kernels.RBF()).suited([[0.0], [1.0], [2.0]])
+        2.0 * RBF(gamma=0.5)
+        """
+        return self
+
     def radial(self, gamma: float = 1.0) -> Radial:
         """Return exp(-gamma d²), d² = k(x, x) + k(y, y) - 2 k(x, y): it ranks by the distance."""
         return Radial(self, gamma)
@@ -99,6 +110,11 @@ class _Pair(Kernel):
         self.nonnegative = self.left.nonnegative or self.right.nonnegative
         self.runs_python = self.left.runs_python or self.right.runs_python
         self.tile_shape = min(self.left.tile_shape, self.right.tile_shape)
+
+    def suited(self, X: Any) -> Kernel:
+        """Return it with both kernels suited to the data."""
+        left, right = self.left.suited(X), self.right.suited(X)
+        return self if left is self.left and right is self.right else type(self)(left, right)
 
     def _prepare(self, X: Any) -> dict[str, Any]:
         return {"left": self.left.prepared(X), "right": self.right.prepared(X)}
@@ -171,6 +187,13 @@ class _Wrapped(Kernel):
         for fact in ("input", "psd", "symmetric", "nonnegative", "runs_python", "tile_shape"):
             setattr(self, fact, getattr(self.kernel, fact))
         self.wraps = self.kernel
+
+    def suited(self, X: Any) -> Kernel:
+        """Return it over a kernel suited to the data."""
+        inside = self.kernel.suited(X)
+        if inside is self.kernel:
+            return self
+        return type(self)(**self.get_params(deep=False) | {"kernel": inside})
 
     @property
     def anchors(self) -> Prepared | None:
@@ -249,6 +272,8 @@ class Exp(_Changed):
     It ranks exactly as `a` does. To rank by the normalised kernel, normalise first:
     ``a.normalized().exp(s)``.
     """
+
+    positive = True
 
     def __init__(self, kernel: Kernel, s: float = 1.0) -> None:
         self.kernel = kernel
@@ -339,7 +364,7 @@ class Radial(_Wrapped):
     linear kernel it is `RBF`; for a learned one, the Gaussian over the learned metric (K §6.3).
     """
 
-    by_distance = True
+    by_distance = positive = True
 
     def __init__(self, kernel: Kernel, gamma: float = 1.0) -> None:
         self.kernel = kernel

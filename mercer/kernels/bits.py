@@ -55,6 +55,17 @@ class Tversky(Kernel):
         _bit_loops.count(words, counts)
         return {"words": words, "counts": counts}
 
+    def sound(self, P: Prepared) -> bool:
+        """Whether there are as many words as the items have bytes for."""
+        words, counts = P.words, P.counts
+        wide = P.form is not None and words.shape[1:] == (-(-P.form[1] // 8),)
+        return (
+            wide
+            and words.flags.c_contiguous
+            and words.dtype == np.uint64
+            and counts.dtype == np.float32
+        )
+
     def _weights(self, dtype: DType) -> tuple[Any, Any]:
         return dtype.type(self.a), dtype.type(self.b)
 

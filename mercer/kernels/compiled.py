@@ -21,6 +21,7 @@ from mercer.kernels.functions import (
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.registry import get
 from mercer.kernels.similarity import unit
+from mercer.kernels.sums import is_sound
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.jit import FAST
 
@@ -94,6 +95,10 @@ class CompiledKernel(Kernel):
     def _prepare(self, X: Any) -> dict[str, Any]:
         self._try(X)
         return {"rows": X}
+
+    def sound(self, P: Prepared) -> bool:
+        """Whether rows are as wide as they say."""
+        return is_sound(P, P.rows)
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         self._fill(P.rows, R.rows, out)

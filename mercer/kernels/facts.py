@@ -57,6 +57,8 @@ class Facts(Similarity):
         Whether it carries a metric that was learned.
     over : Kernel or None
         The kernel that a metric was learned over, in the span of some basis items.
+    positive : bool
+        Whether its values are above 0 for all items: one that counts as 0 is too small to rank.
     ceiling : Kernel or None
         A kernel that is never below this one.
     anchors : Prepared or None
@@ -66,6 +68,7 @@ class Facts(Similarity):
     explicit: bool = False
     by_distance: bool = False
     additive: bool = False
+    positive: bool = False
     homogeneous: Homogeneous | None = None
     power: int | None = None
     intersects: bool = False

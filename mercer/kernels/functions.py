@@ -99,13 +99,13 @@ class FunctionKernel(_Called):
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
         for i, j in np.ndindex(out.shape):
-            out[i, j] = self._guarded(X[i], Y[j])
+            out[i, j] = self._guarded(wide(X[i]), wide(Y[j]))
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         Q, X = P.items, R.items
         out = np.zeros(ids.shape, dtype)
         for i, j in np.argwhere(ids >= 0):
-            out[i, j] = self._guarded(Q[i], X[ids[i, j]])
+            out[i, j] = self._guarded(wide(Q[i]), wide(X[ids[i, j]]))
         return out
 
 
@@ -148,18 +148,23 @@ class GramKernel(_Called):
     _maker = "from_gram"
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Allow for what a matrix product in float32 loses, as the function may use one."""
+        """Allow for what a matrix product loses, in the precision that the function returns."""
         features = max((P.form[1] for P in prepared if P.form), default=0)
-        return (features + 16) * unit(np.float32)
+        computed = np.float64 if self._returns_double else np.float32
+        return (features + 16) * unit(computed) + unit(dtype)
+
+    def _validate(self) -> None:
+        super()._validate()
+        self._returns_double = False  # until the first values are there
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
         try:
-            values = np.asarray(self.function(X, Y))
+            values = np.asarray(self.function(wide(X), wide(Y)))
         except Exception as error:
             raise KernelError(
                 f"{self.label}: fails on {type(X).__name__}s of {items.length(X)} and "
                 f"{items.length(Y)} items: {type(error).__name__}: {error}. It is given slices of "
-                "the items as they were passed."
+                "the items as they were passed, short numbers as int64 or float64."
             ) from error
         if values.shape != out.shape or values.dtype.kind not in "biuf":
             raise KernelError(
@@ -167,6 +172,7 @@ class GramKernel(_Called):
                 f"{out.shape[0]} and {out.shape[1]} items. Return real numbers of shape "
                 f"{out.shape}."
             )
+        self._returns_double = values.dtype == np.float64
         out[:] = values
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
@@ -254,7 +260,8 @@ def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> F
     Parameters
     ----------
     function : callable
-        ``function(x, y)`` returning a number, larger for more similar items.
+        ``function(x, y)`` returning a number, larger for more similar items. Short NumPy numbers
+        arrive as int64 or float64, so that products of bytes do not overflow.
     psd : bool
         Whether it is positive semi-definite; certificates rest on your word.
 
@@ -277,6 +284,7 @@ def from_gram(function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) 
     ----------
     function : callable
         ``function(X, Y)`` returning shape (len(X), len(Y)), for slices of what the user passes.
+        Arrays of short numbers arrive as int64 or float64.
     psd : bool
         Whether it is positive semi-definite; certificates rest on your word.
 
@@ -375,6 +383,18 @@ def require_two_arguments(function: Any, where: str) -> None:
         ) from None
     except ValueError:
         return  # some built-in functions do not tell their signature
+
+
+def wide(X: Any) -> Any:
+    """Return NumPy's short numbers as int64 or float64, anything else as it is.
+
+    Python code that multiplies bytes would overflow without a word, and float32 would round more
+    than the kernel's tolerance says.
+    """
+    dtype = getattr(X, "dtype", None)
+    if not isinstance(X, (np.ndarray, np.generic)) or dtype is None or dtype.kind not in "iuf":
+        return X
+    return X if dtype.itemsize >= 8 else X.astype(np.float64 if dtype.kind == "f" else np.int64)
 
 
 def _name(function: Any) -> str:

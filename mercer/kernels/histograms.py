@@ -140,7 +140,7 @@ class MinMax(FeatureSum):
 
     def _measure(self, X: Any) -> npt.NDArray[np.float64]:
         if items.is_sparse(X):
-            sizes = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+            sizes = np.asarray(X @ np.ones(X.shape[1]))  # SciPy's own sum rounds to float32 first
         else:
             parts = [block.sum(axis=1, dtype=np.float64) for _, block in items.blocks(X, 65536)]
             sizes = np.concatenate(parts)

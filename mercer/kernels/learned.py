@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from mercer.kernels.similarity import unit
 from mercer.kernels.sums import DotProduct
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.lazy import lazy
 
 Matrix = npt.NDArray[np.float64]
 BLOCK = 16_384  # items prepared in one go
@@ -71,6 +71,11 @@ class Mahalanobis(DotProduct):
         for span in parallel.spans(X.shape[0], BLOCK):
             mapped[span] = X[span].astype(np.float64) @ self._root
         return {"rows": mapped}
+
+    def sound(self, P: Prepared) -> bool:
+        """Whether mapped rows are as wide as A."""
+        rows = P.rows
+        return bool(rows.dtype == np.float32 and rows.shape[1:] == self.A.shape[1:])
 
     def __repr__(self) -> str:
         return f"Mahalanobis(<{len(self.A)} x {len(self.A)} matrix>)"
@@ -133,16 +138,16 @@ class Learned(Kernel):
         for name in ("anchors", "_basis", "_change", "_error"):
             vars(self).pop(name, None)
 
-    @cached_property
+    @lazy
     def anchors(self) -> Prepared:
         """The basis: landmarks without it would not see all that was learned (PROOFS B15)."""
         return self.prepare(self.basis)
 
-    @cached_property
+    @lazy
     def _basis(self) -> Prepared:
         return self.kernel.prepare(self.basis)
 
-    @cached_property
+    @lazy
     def _change(self) -> Matrix:
         """GᵀG - I: what was learned."""
         return np.asarray(self.factor.T @ self.factor - np.eye(len(self.factor)))
@@ -173,6 +178,11 @@ class Learned(Kernel):
             Z[span] = self.kernel(P[span], self._basis, dtype=np.float64) @ self.weights
         return {"inside": P, "coordinates": Z}
 
+    def sound(self, P: Prepared) -> bool:
+        """Whether there are as many coordinates as the basis has."""
+        Z = P.coordinates
+        return bool(Z.dtype == np.float64 and Z.shape[1:] == self.weights.shape[1:])
+
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         values = np.empty(out.shape)
         self.kernel._tile(P.inside, R.inside, values)
@@ -201,7 +211,7 @@ class Learned(Kernel):
         learned = norms * (2 * shift + shift**2 + (4 * d + 8) * v)
         return float((inner + learned + loss) * stretch + 1.01 * unit(dtype))
 
-    @cached_property
+    @lazy
     def _error(self) -> tuple[float, float, float, float]:
         """What the tolerance needs of weights and factor.
 

@@ -124,7 +124,14 @@ class Prepared:
         lengths = {name: items.length(part) for name, part in parts.items()}
         if len(set(lengths.values())) > 1:
             raise StoreError(f"the parts of its items are not equally long ({lengths}).")
-        return cls(kernel, parts, None if tree["form"] is None else tuple(tree["form"]))
+        P = cls(kernel, parts, None if tree["form"] is None else tuple(tree["form"]))
+        try:
+            sound = kernel.sound(P)
+        except (AttributeError, LookupError, TypeError):  # parts that it does not have
+            sound = False
+        if not sound:  # compiled loops would follow it anywhere
+            raise StoreError(f"its items are not what {kernel!r} keeps of them.")
+        return P
 
     @classmethod
     def _unpack_part(cls, tree: dict[str, Any], kernel: Any) -> Any:

@@ -63,6 +63,19 @@ class Pyramid(Kernel):
             parts["own"] = self._own(Prepared(self, parts))
         return parts
 
+    def sound(self, P: Prepared) -> bool:
+        """Whether bins have coefficients, and as many counts as there are bins."""
+        bins, counts = P.bins.values, P.counts.values
+        return (
+            bins.dtype.kind in "iu"
+            and counts.dtype.kind in "iuf"
+            and bins.shape == counts.shape
+            and bins.shape[1] == 1
+            and np.array_equal(P.bins.offsets, P.counts.offsets)
+            and int(bins.min(initial=0)) >= 0
+            and int(bins.max(initial=0)) >> self.coefficient_shift < len(self.coefficients)
+        )
+
     def _own(self, P: Prepared) -> npt.NDArray[np.float64]:
         values = np.empty(len(P))
         _loops.own(as_rows(P), self.coefficients, self.coefficient_shift, values)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mercer import items
 from mercer.errors import InputError, KernelError
+from mercer.items.verbs import share_memory
 from mercer.kernels._loops import all_finite
 from mercer.kernels.prepared import Prepared
 from mercer.runtime import parallel
@@ -23,7 +24,7 @@ from mercer.runtime.params import Params
 First = tuple[int | Ids, int]
 GATHER_ROWS = 64  # queries scored by one task
 SMALLEST = 2.0**-100  # of numbers that are divided by: their products still fit in float32
-TINY = 1e-37  # kernel values below count as 0: float32 has fewer digits there
+TINY = 1e-33  # kernel values below count as 0: float32 runs out of digits in their terms
 
 
 def unit(dtype: npt.DTypeLike) -> float:
@@ -60,7 +61,7 @@ class Similarity(Params):
     # ---- what users call
 
     @border
-    def prepare(self, X: Any, *, first_row: int = 0) -> Prepared:
+    def prepare(self, X: Any, *, first_row: int = 0, copy: bool = False) -> Prepared:
         """Check items and compute once what every evaluation needs of them.
 
         Parameters
@@ -69,6 +70,8 @@ class Similarity(Params):
             Raw items, or items prepared by this kernel, which are returned as they are.
         first_row : int
             The number of the first row in errors, where X is a block of something larger.
+        copy : bool
+            Whether to copy items that would change when somebody writes to X.
 
         Returns
         -------
@@ -83,9 +86,10 @@ class Similarity(Params):
         """
         if isinstance(X, Prepared):
             return self._require_own(X)
-        return self.prepared(
-            items.check(X, self.input, nonnegative=self.nonnegative, first_row=first_row)
-        )
+        checked = items.check(X, self.input, nonnegative=self.nonnegative, first_row=first_row)
+        if copy and share_memory(X, checked):
+            checked = items.take(checked, np.arange(items.length(checked)))
+        return self.prepared(checked)
 
     @border
     def __call__(
@@ -185,7 +189,7 @@ class Similarity(Params):
         For any two of the prepared items, the computed k(x, y) is off by at most
         ``tolerance * sqrt(k(x, x) * k(y, y))``, or ``tolerance * |k(x, y)|`` where that is more,
         as it can be if the kernel is not positive semi-definite. It is derived from the number
-        of operations, not measured. Values below 1e-37 count as 0.
+        of operations, not measured. Values below 1e-33 count as 0.
 
         Examples
         --------
@@ -217,6 +221,10 @@ class Similarity(Params):
     def _diag(self, P: Prepared, dtype: DType) -> Array:
         """Return k(x, x), serially."""
         return self._gather(P, P, np.arange(len(P))[:, None], dtype)[:, 0]
+
+    def sound(self, P: Prepared) -> bool:
+        """Whether prepared items that were read from a file are what the loops can follow."""
+        return True
 
     # ---- what the rest of the package calls
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import items
+from mercer.errors import InputError
 from mercer.kernels import _loops
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
@@ -42,6 +43,10 @@ class FeatureSum(Kernel):
     def _prepare(self, X: Any) -> dict[str, Any]:
         measures = self._measure(X)
         return {"rows": X} if measures is None else {"rows": X, "measures": measures}
+
+    def sound(self, P: Prepared) -> bool:
+        """Whether rows are as wide as they say, and of numbers that the loops know."""
+        return is_sound(P, P.rows) and P.parts.get("measures", np.empty(0)).dtype == np.float64
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         self._fill_sums(P.rows, R.rows, out)
@@ -104,6 +109,7 @@ class ExpDistance(FeatureSum):
 
     # γS e^(-γS) ≤ 1/e, so the sum's relative error shrinks; NumPy's exp is within 2.6 ulp
     _roundings = 8
+    positive = True
     gamma: float | None
 
     def _validate(self) -> None:
@@ -116,6 +122,10 @@ class ExpDistance(FeatureSum):
     def rate(self, n_features: int) -> float:
         """Return gamma, or what stands for it by default."""
         return 1 / n_features if self.gamma is None else float(self.gamma)
+
+    def suited(self, X: Any) -> Kernel:
+        """Return it with gamma by the data, where none was given; see `for_data`."""
+        return self if self.gamma is not None else self.for_data(X)
 
     @classmethod
     def for_data(cls, X: Any, seed: int = 0) -> Self:
@@ -135,10 +145,21 @@ class ExpDistance(FeatureSum):
         RBF(gamma=0.5)
         """
         probe = cls(gamma=1.0)  # type: ignore[call-arg]
-        sample = sampled(probe.prepare(X), seed).rows
+        raw = X.kept if isinstance(X, Prepared) else items.rows_of(X)
+        try:
+            sample = probe.prepare(sampled(raw, seed)).rows
+        except InputError:
+            probe.prepare(raw)  # says which row it is among all
+            raise
         sums = np.empty(2 * (items.length(sample),))
         probe._fill_sums(sample, sample, sums)
         return cls(gamma=1 / mean_between(sums))  # type: ignore[call-arg]
+
+
+def is_sound(P: Prepared, rows: Any) -> bool:
+    """Whether rows that were read from a file have the form of the items they stand for."""
+    plain = items.is_sparse(rows) or rows.flags.c_contiguous  # loops go along the memory
+    return plain and rows.dtype in (np.float32, np.uint8) and items.form(rows) == P.form
 
 
 def as_type(X: Array, dtype: DType) -> Array:

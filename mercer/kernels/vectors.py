@@ -115,8 +115,8 @@ class RBF(ExpDistance):
     Parameters
     ----------
     gamma : float, optional
-        The sharpness; 1 / n_features by default, as in scikit-learn. `RBF.for_data` chooses
-        it by the mean squared distance of the data.
+        The sharpness. By default an index chooses it by the mean squared distance of the data
+        (`RBF.for_data`); elsewhere it is 1 / n_features then, as in scikit-learn.
 
     Examples
     --------
@@ -163,8 +163,8 @@ class Laplacian(ExpDistance):
     Parameters
     ----------
     gamma : float, optional
-        The sharpness; 1 / n_features by default, as in scikit-learn. `Laplacian.for_data`
-        chooses it by the mean distance of the data.
+        The sharpness. By default an index chooses it by the mean distance of the data
+        (`Laplacian.for_data`); elsewhere it is 1 / n_features then, as in scikit-learn.
 
     Examples
     --------

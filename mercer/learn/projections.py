@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ from mercer.learn import _loops
 from mercer.learn.constraints import Constraints
 from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Ids
+from mercer.runtime.lazy import lazy
 
 Matrix = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -137,20 +137,20 @@ class Problem:
 
     # ---- what can be learned
 
-    @cached_property
+    @lazy
     def _signs(self) -> Matrix:
         return np.where(self.constraints.similar, 1.0, -1.0)
 
-    @cached_property
+    @lazy
     def _same(self) -> Flags:
         """Which pairs have the same coordinates, so that no metric moves them."""
         return self._distances(np.eye(self.Z.shape[1]))[0] <= _loops.FLAT * self.bounds
 
-    @cached_property
+    @lazy
     def _learnable(self) -> Ids:
         return np.flatnonzero(~self._same)
 
-    @cached_property
+    @lazy
     def _sound(self) -> Ids:
         """The triples whose two differences are not parallel, so that a projection exists."""
         i, j, k = self.constraints.triples.T

@@ -1,7 +1,6 @@
 """Where a metric is learned: in the vectors themselves, or in the span of some basis items."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from mercer.kernels import Kernel, Prepared
 from mercer.learn._loops import squared_distances
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Ids
+from mercer.runtime.lazy import lazy
 
 Matrix = npt.NDArray[np.float64]
 BLOCK = 4096  # pairs whose kernel values are asked for in one go
@@ -91,7 +91,7 @@ class BasisSpace:
             )
         return cls(kernel, chosen, W)
 
-    @cached_property
+    @lazy
     def _landmarks(self) -> Prepared:
         return self.kernel.prepare(self.basis)
 

@@ -7,7 +7,6 @@ long as one call, so nothing is left behind that a forked child could stumble ov
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 from mercer.errors import InputError
 from mercer.runtime import progress
 from mercer.runtime.border import asked
+from mercer.runtime.locks import Lock
 
 
 def count(n_jobs: int | None = None) -> int:
@@ -127,21 +127,25 @@ class _BlasLimit:
     """Holds BLAS to one thread while at least one call is inside.
 
     The limit is global to the process: the first call in sets it and the last one out restores
-    it, so that overlapping calls cannot leave it behind.
+    it, so that overlapping calls cannot leave it behind. Each call is known by an object of its
+    own, and what was before is noted first, so that an interruption anywhere is taken back.
     """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.inside = 0
+        self.lock = Lock()
+        self.inside: set[object] = set()
         self.controller: ThreadpoolController | None = None
         self.n_modules = 0
-        self.limiter: Any = None
+        self.before: list[tuple[Any, int]] = []  # libraries, and how many threads each had
 
-    def enter(self) -> None:
-        with self.lock:
-            self.inside += 1
-            if self.inside == 1:
-                self.limiter = self._current().limit(limits=1, user_api="blas")
+    def enter(self, call: object) -> None:
+        with self.lock.held():
+            self.inside.add(call)
+            if not self.before:
+                found = self._current().lib_controllers
+                self.before = [(one, one.num_threads) for one in found if one.user_api == "blas"]
+                for library, _ in self.before:
+                    library.set_num_threads(1)
 
     def _current(self) -> ThreadpoolController:
         """Return a controller that knows every library loaded by now."""
@@ -149,18 +153,25 @@ class _BlasLimit:
             self.controller, self.n_modules = ThreadpoolController(), len(sys.modules)
         return self.controller
 
-    def leave(self) -> None:
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self.limiter.restore_original_limits()
+    def leave(self, call: object) -> None:
+        try:
+            self._let_go(call)
+        except BaseException:  # an interruption: once more, to the end
+            self._let_go(call)
+            raise
+
+    def _let_go(self, call: object) -> None:
+        with self.lock.held():
+            self.inside.discard(call)
+            if not self.inside:
+                for library, n_threads in self.before:
+                    library.set_num_threads(n_threads)
+                self.before = []
 
     def reset(self) -> None:
         """Forget, in a forked child, the calls that were under way in its parent."""
-        self.lock = threading.Lock()
-        if self.inside:
-            self.limiter.restore_original_limits()
-        self.inside = 0
+        for call in list(self.inside):
+            self.leave(call)
 
 
 _blas = _BlasLimit()
@@ -170,11 +181,12 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    _blas.enter()
+    call = object()
     try:
+        _blas.enter(call)
         yield
     finally:
-        _blas.leave()
+        _blas.leave(call)
 
 
 @contextmanager

@@ -5,22 +5,24 @@ of its own, its rows, which never change. All rows of one recipe give comparable
 that they can stand in different segments, files or processes.
 """
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from mercer.errors import StoreError
 from mercer.runtime.arrays import Ids
+from mercer.runtime.lazy import lazy
+from mercer.runtime.locks import Lock
 from mercer.runtime.params import Params
 
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.uint8]
+LISTED = 10_000_000  # candidates of all queries in a block: a quarter of a gigabyte as lists grow
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Allowed:
         """Return the rows that have a flag."""
         return cls(np.flatnonzero(mask), len(mask))
 
-    @cached_property
+    @lazy
     def mask(self) -> Mask:
         """A flag for each row, made when a searcher first asks for it."""
         flags = np.zeros(self.n, bool)
@@ -98,6 +100,15 @@ class Rows(ABC):
     takes time, or cannot be stored, is kept by `derived`: it is neither stored nor pickled.
     """
 
+    was_read = False
+
+    @classmethod
+    def read(cls, **kept: Any) -> Self:
+        """Return rows with these fields, from a file that may be damaged."""
+        rows = cls(**kept)
+        vars(rows)["was_read"] = True
+        return rows
+
     @abstractmethod
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -106,7 +117,7 @@ class Rows(ABC):
         """Return what `make` makes, once for these rows."""
         kept: dict[str, Any] = self.__dict__.get("_derived") or {}
         if name not in kept:
-            with _MAKING:  # two threads would make it twice, and hold both
+            with _MAKING.held():  # two threads would make it twice, and hold both
                 kept = self.__dict__.setdefault("_derived", {})
                 if name not in kept:
                     kept[name] = make()
@@ -120,7 +131,7 @@ class Rows(ABC):
         return self.kept()
 
 
-_MAKING = threading.RLock()
+_MAKING = Lock()
 
 
 class Searcher(Params):
@@ -165,6 +176,28 @@ class Searcher(Params):
     def join(self, several: Sequence[Rows], kept: Sequence[Ids]) -> Rows | None:
         """Return one for some rows of several, without their vectors; None where it needs them."""
         return None
+
+    def is_sound(self, rows: Any, width: int) -> bool:
+        """Whether the fields of rows fit together, and to vectors of so many components.
+
+        Rows from a file are asked before compiled code follows what they say.
+        """
+        return True
+
+    def require_sound(self, rows: Rows, width: int) -> None:
+        """Raise StoreError where rows were read from a file and do not fit together."""
+
+        def look() -> bool:
+            try:
+                return self.is_sound(rows, width)
+            except (AttributeError, LookupError, TypeError, ValueError):
+                return False
+
+        if rows.was_read and not rows.derived(f"sound {width}", look):
+            raise StoreError(
+                f"{type(self).__name__}: its rows do not fit together: their files are damaged. "
+                "Run mercer verify on the index, and restore it from a copy or build it again."
+            )
 
     @abstractmethod
     def candidates(
@@ -223,7 +256,8 @@ class BoundedSearcher(Searcher):
         relaxed : float
             The share of R_q R_x that is added (E eq. 28); below 1 it is no bound any more.
         give_up : float
-            Queries of which more than this share of the rows reach the floor may be given up.
+            Queries of which more than this share of the rows reach the floor may be given up;
+            below 1 also those whose lists would take too much memory (`LISTED`).
         """
 
     @abstractmethod

@@ -12,7 +12,15 @@ from mercer.runtime import parallel, topk
 from mercer.runtime.arrays import Ids
 from mercer.runtime.params import check_count, stored
 from mercer.search import _loops
-from mercer.search.base import Allowed, BoundedSearcher, Candidates, Floats, Mask, Rows
+from mercer.search.base import (
+    LISTED,
+    Allowed,
+    BoundedSearcher,
+    Candidates,
+    Floats,
+    Mask,
+    Rows,
+)
 from mercer.search.heads import Head, choose
 
 EPSILON = np.finfo(np.float32).eps
@@ -82,6 +90,11 @@ class BoundScan(BoundedSearcher):
     def residuals(self, rows: VectorRows) -> Floats:
         """Return R of every row."""
         return np.asarray(rows.vectors[:, -1])
+
+    def is_sound(self, rows: VectorRows, width: int) -> bool:
+        """Whether vectors are as wide as those of queries."""
+        Z = rows.vectors
+        return Z.dtype == np.float32 and Z.shape[1:] == (width,) and Z.flags.c_contiguous
 
     def candidates(
         self, rows: VectorRows, Zq: Floats, n: int, allowed: Allowed | None = None,
@@ -165,7 +178,7 @@ class _View:
         """Return every row whose relaxed bound reaches the floor, the largest first."""
         floors = np.maximum(floors, np.finfo(np.float32).min).astype(np.float32)
         scaled = _scaled(Zq, relaxed)
-        lists = _Lists(len(Zq))
+        lists, longest = _Lists(len(Zq)), LISTED // len(Zq) if give_up < 1 else len(self)
         dense = False
         # the head of a relaxed bound would be below it: a first look is never relaxed
         for start, tile in self._tiles(Zq, relaxed if self.head is None else 1.0):
@@ -177,7 +190,8 @@ class _View:
                 self.checked, lists.rows, lists.bounds, lists.counts,
             )  # fmt: skip
             dense = self.head is not None and n_hits > DENSE * tile.size
-            hopeless = lists.counts > give_up * max(start + tile.shape[1], LEAST_SEEN)
+            most = min(give_up * max(start + tile.shape[1], LEAST_SEEN), longest)
+            hopeless = lists.counts > most
             floors[hopeless], lists.counts[hopeless] = np.inf, 0
         rows, bounds = lists.ordered()
         return Candidates(self._original(rows), bounds, np.isposinf(floors))

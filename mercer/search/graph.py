@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import StoreError
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Ids
 from mercer.runtime.params import check_count, stored
@@ -135,6 +134,24 @@ class Graph(Searcher):
 
     # ---- searching
 
+    def is_sound(self, rows: GraphRows, width: int) -> bool:
+        """Whether all links lead to rows that are there."""
+        n, d = rows.codes.shape
+        return (
+            d == width
+            and rows.codes.dtype == np.uint8
+            and self.scale_.shape == (2, d)
+            and self.scale_.dtype == np.float32
+            and rows.levels.shape == (n,)
+            and rows.levels.dtype == rows.links.dtype == np.int32
+            and int(rows.levels.min()) >= 1
+            and rows.links.shape == (int(self._offsets(rows)[-1]),)
+            and int(rows.links.min()) >= -1
+            and int(rows.links.max()) < n
+            and 0 <= rows.entry < n
+            and bool(rows.levels[rows.entry] == rows.levels.max())
+        )
+
     def candidates(
         self, rows: GraphRows, Zq: Floats, n: int, allowed: Allowed | None = None,
         effort: int | None = None,
@@ -167,7 +184,6 @@ class Graph(Searcher):
 
     def _linked(self, rows: GraphRows) -> Any:
         """Return faiss's own graph over the rows."""
-        self._require_sound(rows)
         with parallel.one_faiss_thread() as faiss:
             index = self._empty(faiss)
             storage, hnsw = faiss.downcast_index(index.storage), index.hnsw
@@ -183,21 +199,3 @@ class Graph(Searcher):
         """Return where the links of each row begin: twice as many on the lowest level."""
         n_links = self.n_links * (1 + rows.levels.astype(np.int64))
         return np.concatenate([[0], np.cumsum(n_links)]).astype(np.uint64)
-
-    def _require_sound(self, rows: GraphRows) -> None:
-        """Refuse a graph from a damaged file, whose links faiss would follow anywhere."""
-        n, d = rows.codes.shape
-        if not (
-            self.scale_.shape == (2, d)
-            and rows.levels.shape == (n,)
-            and int(rows.levels.min()) >= 1
-            and rows.links.shape == (int(self._offsets(rows)[-1]),)
-            and int(rows.links.min()) >= -1
-            and int(rows.links.max()) < n
-            and 0 <= rows.entry < n
-            and rows.levels[rows.entry] == rows.levels.max()
-        ):
-            raise StoreError(
-                "Graph: the links do not fit together: their files are damaged. Run mercer verify "
-                "on the index, and restore it from a copy or build it again."
-            )

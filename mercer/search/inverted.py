@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, cast
 
@@ -13,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.codes import Code, Product
-from mercer.errors import InputError, StoreError
+from mercer.errors import InputError
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Ids
+from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, stored
 from mercer.search._code_loops import choose_lists
 from mercer.search.base import (
@@ -201,7 +201,7 @@ class Inverted(Searcher):
         squares += self._lengths
         return np.asarray(squares)
 
-    @cached_property
+    @lazy
     def _lengths(self) -> Floats:
         """The squared length of every centroid."""
         return np.asarray(np.einsum("ij,ij->i", self.centroids_, self.centroids_))
@@ -230,6 +230,24 @@ class Inverted(Searcher):
         return ListRows.sorted(codes, lists, len(self.centroids_))
 
     # ---- searching
+
+    def is_sound(self, rows: ListRows, width: int) -> bool:
+        """Whether every row is in one list, and codes and centroids go together."""
+        n, n_lists = len(rows), len(self.centroids_)
+        n_groups, _, size = self.code_.centroids_.shape
+        return (
+            rows.codes.dtype == np.uint8
+            and rows.codes.shape == (n, n_groups // 2)
+            and self.centroids_.dtype == self.reach_.dtype == np.float32
+            and self.centroids_.shape == (n_lists, n_groups * size)
+            and self.reach_.shape == (n_lists,)
+            and rows.numbers.shape == (n,)
+            and rows.offsets.shape == (n_lists + 1,)
+            and rows.offsets[0] == 0
+            and rows.offsets[-1] == n
+            and bool((np.diff(rows.offsets) >= 0).all())
+            and bool((np.bincount(rows.numbers, minlength=n) == 1).all())
+        )
 
     def candidates(
         self, rows: ListRows, Zq: Floats, n: int, allowed: Allowed | None = None,
@@ -300,29 +318,8 @@ class Inverted(Searcher):
     # ---- faiss
 
     def _fast(self, rows: ListRows) -> _Fast:
-        self._require_sound(rows)
         with parallel.one_faiss_thread() as faiss:
             return _fast_lists(faiss, self, rows)
-
-    def _require_sound(self, rows: ListRows) -> None:
-        """Refuse lists from a damaged file, which faiss would follow anywhere."""
-        n, n_lists = len(rows), len(self.centroids_)
-        n_groups, _, size = self.code_.centroids_.shape
-        if not (
-            rows.codes.shape == (n, n_groups // 2)
-            and self.centroids_.shape == (n_lists, n_groups * size)
-            and rows.numbers.shape == (n,)
-            and self.reach_.shape == (n_lists,)
-            and rows.offsets.shape == (n_lists + 1,)
-            and rows.offsets[0] == 0
-            and rows.offsets[-1] == n
-            and (np.diff(rows.offsets) >= 0).all()
-            and (np.bincount(rows.numbers, minlength=n) == 1).all()
-        ):
-            raise StoreError(
-                "Inverted: the lists do not fit together: their files are damaged. Run mercer "
-                "verify on the index, and restore it from a copy or build it again."
-            )
 
 
 class _Fast(NamedTuple):

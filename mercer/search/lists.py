@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.codes import Code, Sign
-from mercer.errors import InputError, StoreError
+from mercer.errors import InputError
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.params import check_count, check_number, stored
@@ -182,6 +182,25 @@ class SortedLists(Searcher):
                 "larger epsilon), or raise memory_limit."
             )
 
+    def is_sound(self, rows: SortedRows, width: int) -> bool:
+        """Whether the lists name only rows and bits that are there."""
+        n_bits = self.code_.query(np.zeros((1, width), np.float32)).shape[1]
+        n, directories = len(rows), rows.directories
+        return (
+            rows.codes.dtype == np.uint8
+            and rows.codes.shape == (n, -(-n_bits // 8))
+            and rows.lists.dtype == np.uint64
+            and rows.lists.shape == (len(rows.lists), n)
+            and rows.permutations.dtype == np.uint16
+            and rows.permutations.shape == (len(rows.lists), n_bits)
+            and directories.dtype == np.uint32
+            and directories.shape == (len(rows.lists), (1 << _directory_bits(n, n_bits)) + 1)
+            and all(int((entries & ROW).max()) < n for entries in rows.lists)
+            and bool((np.sort(rows.permutations, axis=1) == np.arange(n_bits)).all())
+            and bool((directories[:, 0] == 0).all() and (directories[:, -1] == n).all())
+            and bool((directories[:, 1:] >= directories[:, :-1]).all())
+        )
+
     def candidates(
         self, rows: SortedRows, Zq: Floats, n: int, allowed: Allowed | None = None,
         effort: int | None = None,
@@ -218,25 +237,8 @@ class SortedLists(Searcher):
 
 def _loop_arguments(rows: SortedRows) -> tuple[Array, ...]:
     """Return rows as the compiled loops take them."""
-    if not rows.lists.flags.writeable and not rows.derived("sound", lambda: _is_sound(rows)):
-        raise StoreError(  # compiled loops would follow the lists of a damaged file anywhere
-            "SortedLists: the lists name rows or bits that are not there: their file is damaged. "
-            "Run mercer verify on the index, and restore it from a copy or build it again."
-        )
     parts = rows.lists, rows.directories, rows.permutations, rows.codes
     return tuple(_frozen(part) for part in parts)
-
-
-def _is_sound(rows: SortedRows) -> bool:
-    """Whether the lists name only rows and bits that are there."""
-    n_bits = rows.permutations.shape[1]
-    return (
-        all(int((entries & ROW).max(initial=0)) < len(rows) for entries in rows.lists)
-        and int(rows.directories.max(initial=0)) <= len(rows)
-        and int(rows.permutations.max(initial=0)) < min(n_bits, 8 * rows.codes.shape[1])
-        and len(rows.lists) == len(rows.directories) == len(rows.permutations)
-        and rows.lists.shape[1] == len(rows)
-    )
 
 
 def _directory_bits(n: int, n_bits: int) -> int:

@@ -91,6 +91,11 @@ class Scan(Searcher):
         parts = [rows.codes[some] for rows, some in zip(several, kept, strict=True)]
         return CodeRows(np.concatenate(parts))
 
+    def is_sound(self, rows: CodeRows, width: int) -> bool:
+        """Whether codes are as long as those that the code makes."""
+        one = self.code_.encode(np.zeros((1, width), np.float32))
+        return rows.codes.dtype == np.uint8 and rows.codes.shape[1:] == one.shape[1:]
+
     def candidates(
         self, rows: CodeRows, Zq: Floats, n: int, allowed: Allowed | None = None,
         effort: int | None = None,

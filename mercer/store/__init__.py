@@ -1,6 +1,7 @@
 """Indexes as folders: plain arrays, and one JSON file that describes them."""
 
-from mercer.store.folder import read, verify, write
-from mercer.store.manifest import FORMAT, MANIFEST
+from mercer.store.manifest import FORMAT, MANIFEST, Origins
+from mercer.store.reading import read, verify
+from mercer.store.writing import write
 
-__all__ = ["FORMAT", "MANIFEST", "read", "verify", "write"]
+__all__ = ["FORMAT", "MANIFEST", "Origins", "read", "verify", "write"]

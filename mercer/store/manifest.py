@@ -1,8 +1,11 @@
 """The manifest of a saved index: what stands in it, and whether the files agree with it."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +18,32 @@ from mercer.items.vectors import STORED
 
 FORMAT = 1  # what is written; every format up to it is read (`mercer.index.loading`)
 MANIFEST, MARKER = "manifest.json", "saving"
+DEEPEST = 100  # trees inside trees: kernels of kernels of kernels take a few each
 RESTORE = "Restore the folder from a copy, or build and save the index again."
+
+
+class Origins:
+    """Which folders an index was read from or written to, and what they held then."""
+
+    def __init__(self) -> None:
+        self.seals: dict[str, set[str]] = {}  # by folder, without links: the sha256 of manifests
+
+    def note(self, folder: Path, manifest: dict[str, Any]) -> None:
+        """Know this manifest of a folder again."""
+        self.seals.setdefault(os.path.realpath(folder), set()).add(manifest["sha256"])
+
+    def require_known(self, folder: Path) -> None:
+        """Refuse to write over what somebody else wrote since the index was read from here."""
+        known = self.seals.get(os.path.realpath(folder))
+        if not known or not (folder / MANIFEST).exists():
+            return
+        now = parsed(folder)
+        if now.get("sha256") not in known:
+            raise StoreError(
+                f"save: somebody else saved to {folder} since this index was loaded from it or "
+                f"saved to it (generation {now.get('generation')} is there now). Nothing was "
+                "written. Load it again and repeat your changes, or save to another folder."
+            )
 
 
 def parsed(folder: Path) -> dict[str, Any]:
@@ -26,9 +54,19 @@ def parsed(folder: Path) -> dict[str, Any]:
         raise StoreError(f"{folder / MANIFEST} is damaged: {error}. {RESTORE}") from None
     except OSError as error:
         raise StoreError(f"cannot read {folder / MANIFEST}: {error.strerror}.") from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or _depth(found) > DEEPEST:
         raise StoreError(f"{folder / MANIFEST} is not that of an index. {RESTORE}")
     return found
+
+
+def _depth(tree: Any) -> int:
+    """Return how many dicts and lists stand inside each other, at most one more than allowed."""
+    level, depth = [tree], 0
+    while level and depth <= DEEPEST:
+        depth += 1
+        inside = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [one for group in inside for one in group if isinstance(one, (dict, list))]
+    return depth
 
 
 def read_manifest(folder: Path, verb: str) -> dict[str, Any]:
@@ -47,7 +85,7 @@ def read_manifest(folder: Path, verb: str) -> dict[str, Any]:
             f"but mercer {mercer.__version__} reads formats up to {FORMAT}. Use a version that "
             "knows it."
         )
-    if found.pop("sha256", None) != _seal(found):
+    if found.get("sha256") != _seal(found):
         raise StoreError(f"{verb}: {folder / MANIFEST} is not as it was saved. {RESTORE}")
     if not is_count(found.get("generation")) or not isinstance(found.get("index"), dict):
         raise StoreError(f"{verb}: {folder / MANIFEST} lacks what an index needs. {RESTORE}")
@@ -72,7 +110,8 @@ def new_manifest(generation: int, values: dict[str, Any]) -> dict[str, Any]:
 
 def _seal(manifest: dict[str, Any]) -> str:
     """Return the sha256 of the values of a manifest, however they are laid out."""
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+    values = {name: value for name, value in manifest.items() if name != "sha256"}
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -106,7 +145,7 @@ def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]
                 shape, _, dtype = np.lib.format.read_array_header_2_0(file)
             n_items = math.prod(shape)
             return shape, dtype, file.tell() + n_items * dtype.itemsize
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError) as error:
         raise StoreError(f"{name} has no readable header ({error})") from None
 
 
@@ -124,11 +163,8 @@ def _checked_name(entry: dict[str, Any], generation: str) -> str:
 
 def check_hash(folder: Path, entry: dict[str, Any]) -> None:
     """Read a whole file and compare its sha256 with the manifest."""
-    try:
-        with (folder / entry["npy"]).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise StoreError(f"{entry['npy']} cannot be read ({error.strerror})") from None
+    with (folder / entry["npy"]).open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != entry["sha256"]:
         raise StoreError(f"{entry['npy']} is not as it was saved")
 

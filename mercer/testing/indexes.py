@@ -9,6 +9,7 @@ from mercer import evaluate, items
 from mercer.errors import InputError, NotFittedError
 from mercer.index import Index
 from mercer.index.matches import Matches
+from mercer.kernels.similarity import TINY, unit
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 from mercer.testing.subject import Subject, run
@@ -56,9 +57,15 @@ class _Filled(Subject):
         super().__init__(index)
         self.X, self.n = X, items.length(X)
         self.Q = X[:QUERIES]
-        P, R = (index.kernel.prepare(some) for some in (self.Q, X))
-        self.scores: Array = index.kernel(P, R, dtype=np.float64)
-        self.slack = 2 * evaluate.ground_truth(index.kernel, R, P, K).tolerance.astype(float)
+        self.kernel = index.kernel.suited(X)
+        P, R = (self.kernel.prepare(some) for some in (self.Q, X))
+        self.scores: Array = self.kernel(P, R, dtype=np.float64)
+        self.tolerance = 2 * evaluate.ground_truth(self.kernel, R, P, K).tolerance.astype(float)
+
+    def slack(self, values: Array) -> Array:
+        """Return what rounding may do to scores, which are kept in float32; one row a query."""
+        there = np.abs(np.where(np.isfinite(values), values, 0))
+        return np.asarray(self.tolerance[:, None] + 2 * unit(np.float32) * there + TINY)
 
     def fitted(self) -> Index:
         """Return a copy that was fitted and has no items."""
@@ -83,7 +90,7 @@ class _Filled(Subject):
         self._require_scores(found, named, rows, when)
         best = np.full((len(named), k), -np.inf)
         best[:, : len(rows)] = -np.sort(-self.scores[:, rows], axis=1)[:, :k]
-        short = found.scores.astype(np.float64) < best - self.slack[:, None]
+        short = found.scores.astype(np.float64) < best - self.slack(best)
         if (short.any(axis=1) & found.exact).any():
             query = int(np.argmax(short.any(axis=1) & found.exact))
             self.fail(f"{when}: `exact`, but query {query} has better items than those found")
@@ -112,8 +119,8 @@ class _Filled(Subject):
             self.fail(f"{when}: scores do not decrease")
         true = np.take_along_axis(self.scores, np.maximum(named, 0), 1)
         gaps = np.where(empty, 0, np.abs(np.where(empty, 0, found.scores) - true))
-        if (gaps > self.slack[:, None] + 1e-37).any():
-            query = int(np.argwhere(gaps > self.slack[:, None] + 1e-37)[0, 0])
+        if (gaps > self.slack(true)).any():
+            query = int(np.argwhere(gaps > self.slack(true))[0, 0])
             self.fail(f"{when}: scores of query {query} are not the kernel's")
 
     def require_same(self, one: Matches, other: Matches, when: str) -> None:
@@ -121,7 +128,7 @@ class _Filled(Subject):
         with np.errstate(invalid="ignore"):
             gaps = np.abs(one.scores.astype(np.float64) - other.scores)
         gaps[one.scores == other.scores] = 0
-        if not (gaps <= self.slack[:, None] + 1e-37).all():
+        if not (gaps <= self.slack(one.scores)).all():
             self.fail(f"{when}: other scores, by {np.nanmax(gaps):.3g}")
 
 
@@ -228,7 +235,7 @@ def _within(subject: _Filled) -> None:
     for share in (0.01, 0.3, 1.0):
         floor = float(np.quantile(subject.scores, 1 - share))
         for query, found in enumerate(index.within(subject.Q, floor)):
-            true, slack = subject.scores[query], subject.slack[query] + 1e-37
+            true, slack = subject.scores[query], subject.slack(subject.scores)[query]
             sure, possible = true > floor + slack, true >= floor - slack
             named = np.zeros(subject.n, bool)
             named[found.ids[0]] = True

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import InputError
-from mercer.kernels.similarity import unit
+from mercer.kernels.similarity import TINY, unit
 from mercer.runtime.arrays import Array
 from mercer.runtime.border import border
 from mercer.search import Allowed, BoundedSearcher, Candidates, Searcher
@@ -62,7 +62,7 @@ class _Searched(Subject):
         self.products = queries @ double.T
         lengths = np.outer(np.linalg.norm(queries, axis=1), np.linalg.norm(double, axis=1))
         # a sum of d products in any order, in two parts
-        self.slack = (Z.shape[1] + 8) * 1.01 * unit(np.float32) * lengths + 1e-37
+        self.slack = (Z.shape[1] + 8) * 1.01 * unit(np.float32) * lengths + TINY
 
     def candidates(self, n: int, allowed: Mask | None = None) -> Candidates:
         """Ask for n candidates of every query."""

@@ -12,6 +12,7 @@ from mercer.index import comparison
 from mercer.index.comparison import Comparison
 from mercer.index.parts import Part
 from mercer.index.recipe import Recipe
+from mercer.index.settling import settle
 from mercer.runtime import parallel
 from mercer.search import Allowed, Everything
 
@@ -43,7 +44,7 @@ def compared(parts, k, threads, monkeypatch):
     for ranking in merged:
         ranking.finish(parts, {part.first: CHI2.tolerance(CHI2.prepare(X)) for part in parts})
     rows, scores = (np.concatenate(column) for column in
-                    zip(*(ranking.settle()[:2] for ranking in merged), strict=True))  # fmt: skip
+                    zip(*(settle(ranking)[:2] for ranking in merged), strict=True))  # fmt: skip
     evaluations = np.concatenate([ranking.evaluations for ranking in merged])
     return made, rows, scores, evaluations
 

@@ -17,7 +17,8 @@ rng = np.random.default_rng(0)
 POOL = rng.dirichlet(np.full(6, 0.5), 160).astype(np.float32)
 POOL[80:120] = POOL[:40]  # duplicates: ties everywhere
 QUERIES = np.vstack([POOL[:3], rng.dirichlet(np.full(6, 0.5), 3).astype(np.float32)])
-GRAMS = {name: kernels.get(name)(QUERIES, POOL, dtype=np.float64) for name in ("chi2", "rbf")}
+KERNELS = {"chi2": kernels.Chi2(), "rbf": kernels.RBF(gamma=0.25)}
+GRAMS = {name: k(QUERIES, POOL, dtype=np.float64) for name, k in KERNELS.items()}
 
 
 class Changes(RuleBasedStateMachine):
@@ -32,7 +33,7 @@ class Changes(RuleBasedStateMachine):
         self.index, self.live = self.fresh(), {}
 
     def fresh(self):
-        made = mercer.exact(self.kernel, n_landmarks=12, n_components=self.n_components)
+        made = mercer.exact(KERNELS[self.kernel], n_landmarks=12, n_components=self.n_components)
         return made.fit(POOL[:60])
 
     def name(self, row):

@@ -13,6 +13,7 @@ from mercer.index import searching
 from mercer.index.parts import Part, Queries
 from mercer.index.ranking import ROUND, Ranking
 from mercer.index.recipe import Recipe
+from mercer.index.settling import settle
 from mercer.search import BoundScan
 
 rng = np.random.default_rng(0)
@@ -53,7 +54,7 @@ def test_no_more_evaluations_than_the_bounds_need(kernel, k, n_components, parts
     assert ranking.evaluations.mean() <= least.mean() + k + ROUND
     assert (ranking.evaluations >= reference.needed(U - 1e-5, K, k, -error)).all()
     assert ranking.proven.all()
-    rows, scores, _, tolerance = ranking.settle()
+    rows, scores, _, tolerance = settle(ranking)
     _, best = reference.best(K, k)
     assert (np.abs(scores - best) <= tolerance[:, None]).all()
     assert (np.take_along_axis(K, rows, 1) >= best - tolerance[:, None]).all()
@@ -78,7 +79,7 @@ def test_ceilings_save_evaluations_and_change_nothing(kernel):
     without, _ = ranked(kernel, HISTOGRAMS, Q, 5, 8)
     for ranking in (with_ceiling, without):
         ranking.search_all()
-    np.testing.assert_array_equal(with_ceiling.settle()[0], without.settle()[0])
+    np.testing.assert_array_equal(settle(with_ceiling)[0], settle(without)[0])
     assert with_ceiling.evaluations.sum() <= without.evaluations.sum()
     ceilings = kernel.ceiling(Q, HISTOGRAMS, dtype=np.float64)
     assert (ceilings >= kernel(Q, HISTOGRAMS, dtype=np.float64) - 1e-12).all()
@@ -91,7 +92,7 @@ def test_some_candidates_are_proven_only_where_they_suffice(n, parts):
     ranking.search_some(n)
     assert (ranking.evaluations <= n).all()
     _, best = reference.best(CHI2(Q, HISTOGRAMS, dtype=np.float64), 3)
-    rows, scores, _, tolerance = ranking.settle()
+    rows, scores, _, tolerance = settle(ranking)
     right = (scores >= best - tolerance[:, None]).all(axis=1)
     assert right[ranking.proven].all()
     assert n < 3000 or ranking.proven.all()
@@ -108,7 +109,7 @@ def test_one_query_at_a_time_is_not_proven_by_accident():
         alone = ranking.queries[query : query + 1]
         one = Ranking(ranking.recipe, alone, ranking.parts, 1, ranking.tolerances)
         one.search_some(2)
-        best = one.settle()[1][0, 0]
+        best = settle(one)[1][0, 0]
         assert not one.proven[0] or best >= K[query].max() - 1e-6
 
 
@@ -168,7 +169,7 @@ def test_double_precision_settles_near_ties():
     X = near_ties(400, 16, 4)
     ranking, _ = ranked(CHI2, X, X[:40], 3)
     ranking.search_all()
-    rows, scores, _, _ = ranking.settle()
+    rows, scores, _, _ = settle(ranking)
     K = CHI2(X[:40], X, dtype=np.float64)
     np.testing.assert_array_equal(scores, np.take_along_axis(K, rows, 1))
     expected, _ = reference.best(K, 3)
@@ -185,7 +186,7 @@ def test_what_floats_put_behind_can_come_first(k):
     assert (np.take_along_axis(K, by_floats, 1) < expected).any()  # they do mislead
     ranking, _ = ranked(CHI2, X, X[:200], k)
     ranking.search_all()
-    np.testing.assert_array_equal(ranking.settle()[1], expected)
+    np.testing.assert_array_equal(settle(ranking)[1], expected)
 
 
 @pytest.mark.parametrize("kernel", [CHI2, kernels.Linear(), kernels.JensenShannon()], ids=repr)

@@ -50,7 +50,7 @@ def corr(X, Y, gamma, weight):
 def assert_within_tolerance(kernel, X, Y, expected, dtype=np.float32):
     P, R = kernel.prepare(X), kernel.prepare(Y)
     own = np.sqrt(np.outer(kernel.diag(P, dtype=float), kernel.diag(R, dtype=float)))
-    slack = kernel.tolerance(P, R, dtype=dtype) * np.maximum(own, np.abs(expected)) + 1e-37
+    slack = kernel.tolerance(P, R, dtype=dtype) * np.maximum(own, np.abs(expected)) + 1e-33
     gap = np.abs(kernel(P, R, dtype=dtype) - expected)
     assert (gap <= slack + 1e-13 * (1 + np.abs(expected))).all(), (gap - slack).max()
     assert kernel.tolerance(P, R, dtype=dtype) < 1e-3

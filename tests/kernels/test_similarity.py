@@ -26,7 +26,7 @@ def scale(kernel, X, Y):
 def assert_within_tolerance(kernel, X, Y, expected, dtype=np.float32):
     """Assert that computed values are as near to the exact ones as the kernel promises."""
     P, R = kernel.prepare(X), kernel.prepare(Y)
-    slack = kernel.tolerance(P, R, dtype=dtype) * scale(kernel, P, R) + 1e-37
+    slack = kernel.tolerance(P, R, dtype=dtype) * scale(kernel, P, R) + 1e-33
     reference_error = 1e-13 * (1 + np.abs(expected))
     gap = np.abs(kernel(P, R, dtype=dtype).astype(np.float64) - expected)
     assert (gap <= slack + reference_error).all(), (gap - slack).max()

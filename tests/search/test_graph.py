@@ -123,8 +123,9 @@ def test_damage_is_refused(graph, name, damage):
     searcher.scale_ = damage(graph.scale_) if name == "scale_" else graph.scale_
     if name != "scale_":
         rows = replace(rows, **{name: damage(getattr(rows, name))})
-    with pytest.raises(StoreError, match="links do not fit together"):
-        searcher.candidates(replace(rows), Q, 5)
+    read = type(rows).read(**rows.kept())
+    with pytest.raises(StoreError, match="Graph: its rows do not fit together"):
+        searcher.require_sound(read, Q.shape[1])
 
 
 def test_parameters_are_checked():

@@ -236,7 +236,7 @@ def test_saved_lists_answer_alike_and_damage_is_refused(filled, tmp_path):
     ):
         damaged = mercer.load(tmp_path / "index")
         vars(damaged.segments_.members[0].rows)[name] = value
-        with pytest.raises(StoreError, match="lists do not fit together"):
+        with pytest.raises(StoreError, match="Inverted: its rows do not fit together"):
             damaged.search(X[:3], 3)
 
 

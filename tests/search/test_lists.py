@@ -360,18 +360,31 @@ def test_more_neighbours_find_more():
     assert (np.diff(found) > 0.1).all()
 
 
-@pytest.mark.parametrize("part", ["lists", "directories", "permutations"])
-def test_lists_from_a_damaged_file_are_refused(part):
+DAMAGES = {
+    "a row that is not there": ("lists", lambda a: a | np.uint64(0xFFFF)),
+    "a list too short": ("lists", lambda a: a[:, :-1]),
+    "a place behind the end": ("directories", lambda a: np.where(a == 400, 401, a).astype(a.dtype)),
+    "places that go back": ("directories", lambda a: np.ascontiguousarray(a[:, ::-1])),
+    "a directory too short": ("directories", lambda a: a[:, :-2]),
+    "a bit that is not there": ("permutations", lambda a: np.where(a == 3, 64, a).astype(a.dtype)),
+    "a bit twice": ("permutations", lambda a: np.where(a == 3, 4, a).astype(a.dtype)),
+    "a permutation too short": ("permutations", lambda a: a[:, :-1]),
+    "codes too short": ("codes", lambda a: a[:, :-1]),
+    "codes of another type": ("codes", lambda a: a.astype(np.int8)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_lists_from_a_damaged_file_are_refused(damage):
+    """Also where the file is small, so that it was read and not mapped."""
     Z = np.random.default_rng(0).normal(size=(400, 64)).astype(np.float32)
     built = Built(SortedLists(Sign(None), n_lists=5), Z)
-    for name in ("lists", "directories", "permutations"):
-        stored = getattr(built.rows, name).copy()
-        if name == part:
-            stored.flat[3] = np.iinfo(stored.dtype).max
-        stored.flags.writeable = False
-        vars(built.rows)[name] = stored
-    with pytest.raises(StoreError, match="not there: their file is damaged"):
-        built.candidates(Z[:2], 3)
+    part, change = DAMAGES[damage]
+    kept = built.rows.kept()
+    built.searcher.require_sound(type(built.rows).read(**kept), 64)
+    read = type(built.rows).read(**kept | {part: change(kept[part])})
+    with pytest.raises(StoreError, match="SortedLists: its rows do not fit together"):
+        built.searcher.require_sound(read, 64)
 
 
 @pytest.mark.parametrize("n", [1, 5, 700])

@@ -307,7 +307,7 @@ def forgets_removal(self, ids):
 
 
 def forgets_pieces(self, X, ids=None, **kwargs):
-    self.segments_ = type(self.segments_)()
+    self._state = type(self._state)(self._state.recipe)
     return Index.add(self, X, ids, **kwargs)
 
 

@@ -1,5 +1,7 @@
 """Read NumPy's files: arrays, archives of arrays, and sparse matrices; never Python objects."""
 
+import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,7 +15,10 @@ from mercer.errors import InputError
 from mercer.runtime.arrays import Array
 
 MAGIC = b"\x93NUMPY"
-_DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (
+    ValueError, EOFError, KeyError, TypeError, OSError, OverflowError, NotImplementedError,
+    RuntimeError, MemoryError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 _SPARSE = {"format", "shape", "data"}  # in every file written by scipy.sparse.save_npz
 
 
@@ -23,7 +28,7 @@ def read_npy(path: Path) -> Array:
         dtype, shape = _header(path, stream)
         start = stream.tell()
     _require_plain(path, dtype)
-    required = start + dtype.itemsize * int(np.prod(shape, dtype=object))
+    required = start + dtype.itemsize * math.prod(shape)
     size = path.stat().st_size
     if size < required:
         raise InputError(
@@ -32,7 +37,10 @@ def read_npy(path: Path) -> Array:
         )
     if 0 in shape:
         return np.empty(shape, dtype)  # nothing cannot be mapped
-    return np.lib.format.open_memmap(path, mode="r")
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except _DAMAGE as reason:
+        raise _damaged(path, reason) from None
 
 
 def read_stream(path: Path, stream: IO[bytes]) -> Array:

@@ -124,6 +124,8 @@ def _unknown(path: Path, types: list[FileType]) -> InputError:
 
 
 def _standard_input() -> bytes:
+    if sys.stdin is None:  # closed by whoever started this process
+        raise InputError("-: standard input is closed. Name a file.")
     return sys.stdin.buffer.read()
 
 

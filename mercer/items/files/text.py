@@ -65,7 +65,8 @@ def read_table(
     path : Path
         Where the content comes from, for the error texts.
     content : bytes
-        The text. Its first line is a header if none of its fields is a number.
+        The text. Its first line is a header if none of its fields is a number, or if one of them
+        is the name of the column of ids.
     comma : str
         What separates the fields.
     id_column : str, optional
@@ -113,7 +114,10 @@ def _table(path: Path, content: str, comma: str, id_column: str | None) -> _Tabl
     others = [field for number, field in enumerate(fields) if number != column]
     if not others:
         raise InputError(f"{path}: has no column beside the ids. Numbers are required.")
-    header = [] if any(_number(field) is not None or not field for field in others) else fields
+    # a first line with the name of the ids is a header, even if other names are numbers
+    named = id_column is not None and id_column in fields and not id_column.isdecimal()
+    plain = any(_number(field) is not None or not field for field in others)
+    header = [] if plain and not named else fields
     return bare._replace(header=header, n_columns=len(fields), id_column=column)
 
 

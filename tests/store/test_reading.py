@@ -13,7 +13,7 @@ import zoo
 import mercer
 from mercer import items, kernels
 from mercer.kernels import Kernel, registry
-from mercer.store import folder as store
+from mercer.store import reading as store
 
 ANIMALS = [animal for animal in zoo.ANIMALS if animal.kernel.psd]
 FIELDS = ["ids", "scores", "distances", "exact", "evaluations", "tolerance", "probability"]
@@ -61,7 +61,7 @@ def test_every_kernel_and_kind_of_items(animal, tmp_path):
     index = small_index(animal.kernel, X)
     index.save(tmp_path)
     again = mercer.load(tmp_path)
-    assert again.kernel == index.kernel
+    assert again.kernel == index.kernel_
     require_same(again.search(rest, k=5), index.search(rest, k=5))
     for one in (index, again):
         one.add(rest).remove([3, 5, 64])
@@ -220,7 +220,7 @@ def test_items_come_back_as_they_were(name, tmp_path, mapped):
         assert found.indices.dtype == X.indices.dtype
     elif isinstance(X, np.ndarray):
         np.testing.assert_array_equal(found, X)
-        assert (found.dtype, found.flags.f_contiguous) == (X.dtype, X.flags.f_contiguous)
+        assert found.dtype == X.dtype
     else:
         assert found == X
         assert [type(one) for one in found] == [type(one) for one in X]
@@ -271,7 +271,7 @@ def test_a_registered_kernel_must_be_the_same(tmp_path):
 
 
 def test_a_kernel_of_another_structure_is_refused(tmp_path):
-    mercer.register("mixed", kernels.Chi2() + kernels.RBF())
+    mercer.register("mixed", kernels.Chi2() + kernels.RBF(gamma=0.5))
     small_index("mixed").save(tmp_path)
     mercer.register("mixed", kernels.Chi2())
     with pytest.raises(mercer.StoreError, match="kernel 'left' inside"):

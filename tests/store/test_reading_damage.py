@@ -197,7 +197,7 @@ PLACES = [[], ["index"], ["index", "embedding"], ["index", "embedding", "learned
           ["index", "segments", 0, "items", "parts", "left", "prepared"],
           ["index", "segments", 0, "rows"], ["index", "segments", 0, "rows", "vectors"],
           ["index", "facts"]]  # fmt: skip
-FREE = {"floors_", "spectrum_", "energies_", "n_components_"}  # told, not needed
+FREE = {"floors_", "spectrum_", "energies_", "n_components_", "next_id"}  # told, not needed
 
 
 def items_of(manifest):

@@ -1,0 +1,44 @@
+"""Values that are computed when they are first asked for."""
+
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar, overload
+
+Value = TypeVar("Value")
+
+
+class lazy(Generic[Value]):  # noqa: N801 - used as a decorator
+    """A property that is computed once for each object and kept beside its attributes.
+
+    As `functools.cached_property`, without the lock that Python 3.11 holds there: one for all
+    objects of a class, so that threads wait for each other and a child forked meanwhile waits for
+    ever. Two threads may both compute the value; they keep the same one.
+
+    Examples
+    --------
+    >>> from mercer.runtime.lazy import lazy
+    >>> class Circle:
+    ...     @lazy
+    ...     def area(self):
+    ...         print("computed")
+    ...         return 3.14
+    >>> circle = Circle()
+    >>> circle.area, circle.area
+    computed
+    (3.14, 3.14)
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        return vars(instance).setdefault(self.name, self.compute(instance))

@@ -1,0 +1,42 @@
+"""Locks that a forked child finds free."""
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Lock:
+    """A lock that one thread holds at a time, as often as it likes.
+
+    A child that is forked while another thread holds it would wait for ever, because that thread
+    does not exist there. So children begin with new ones.
+    """
+
+    def __init__(self) -> None:
+        self._inner = threading.RLock()
+        _all.add(self)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold it, after whoever else does."""
+        inner = self._inner  # let go of the same one, even if a child replaced it meanwhile
+        with inner:
+            yield
+
+    def renew(self) -> None:
+        """Take a lock that nobody holds."""
+        self._inner = threading.RLock()
+
+
+_all: "weakref.WeakSet[Lock]" = weakref.WeakSet()
+
+
+def _renew_all() -> None:
+    for lock in _all:
+        lock.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)
