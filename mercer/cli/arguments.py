@@ -52,12 +52,14 @@ def _param(kernel: Kernel, text: str) -> tuple[str, Any]:
 def make_index(method: str, kernel: Kernel, settings: list[str], seed: int) -> Index:
     """Return an empty index by the name of its method, with settings written as name=value."""
     make = getattr(methods, method)
-    known = [name for name in inspect.signature(make).parameters if name not in ("kernel", "seed")]
+    parameters = inspect.signature(make).parameters
+    known = [name for name in parameters if name not in ("kernel", "seed")]
     chosen = dict(map(_pair, settings))
     for name in chosen:
         if name not in known:
             raise InputError(f"--set {name}: the settings of {method} are {', '.join(known)}.")
-    index: Index = make(kernel, seed=seed, **chosen)
+    chance = {"seed": seed} if "seed" in parameters else {}
+    index: Index = make(kernel, **chance, **chosen)
     return index
 
 

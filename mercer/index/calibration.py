@@ -3,7 +3,22 @@
 import numpy as np
 import numpy.typing as npt
 
+from mercer.embeddings import Embedding
 from mercer.errors import InputError, NotFittedError
+from mercer.index.matches import Matches
+from mercer.index.segments import Segments
+from mercer.kernels import Prepared
+
+
+def learned(
+    embedding: Embedding, P: Prepared, nearest: Matches, segments: Segments, probability: float
+) -> float:
+    """Return how far bounds may be relaxed, by queries whose true nearest items are known."""
+    items = segments.items(nearest.ids[:, 0])
+    cosines = residual_cosines(
+        nearest.scores[:, 0], embedding.transform(P), embedding.transform(items)
+    )
+    return relaxation(cosines, probability)
 
 
 def residual_cosines(

@@ -11,6 +11,7 @@ from mercer import kernels, store
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError
 from mercer.index import calibration, packing
+from mercer.index.damage import tells_damage
 from mercer.index.description import describe
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
@@ -61,6 +62,7 @@ class Index(Params):
         self._state = State()
         self._changing = Lock()  # of two threads that change it, one waits for the other
         self._origins = store.Origins()
+        self._loaded_from: str | None = None
         self.disproof_: str | None = None
         self._validate()
 
@@ -111,6 +113,7 @@ class Index(Params):
         return new
 
     @border
+    @tells_damage
     def add(
         self, X: Any, ids: Any = None, *, n_jobs: int | None = None,
         show_progress: bool | None = None,
@@ -147,6 +150,7 @@ class Index(Params):
         return self
 
     @border
+    @tells_damage
     def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
         """Rebuild all items as one segment, without those that were removed; return self."""
         with self._changing.held():
@@ -159,6 +163,7 @@ class Index(Params):
     # ---- searching
 
     @border
+    @tells_damage
     def search(
         self, Q: Any, k: int = 10, *, candidates: int | None = None, effort: int | None = None,
         where: Any = None, relaxed: bool = False, n_jobs: int | None = None,
@@ -204,6 +209,7 @@ class Index(Params):
         return certified(found, self.disproof_ is None, probability or 0.0)
 
     @border
+    @tells_damage
     def within(
         self, Q: Any, score: float, *, where: Any = None, n_jobs: int | None = None,
         show_progress: bool | None = None,
@@ -244,6 +250,7 @@ class Index(Params):
         return [certified(one, self.disproof_ is None) for one in lists]
 
     @border
+    @tells_damage
     def calibrate(self, Q: Any, probability: float = 0.95, *, n_jobs: int | None = None) -> Self:
         """Learn, from queries like those to come, how far the bounds may be relaxed.
 
@@ -264,20 +271,16 @@ class Index(Params):
         with self._changing.held():
             recipe, segments = self._state.fitted("calibrate")
             P = recipe.kernel.prepare(Q)
-            nearest = self.search(P, 1)
-            items = segments.items(nearest.ids[:, 0])
-            cosines = calibration.residual_cosines(
-                nearest.scores[:, 0],
-                recipe.embedding.transform(P),
-                recipe.embedding.transform(items),
+            share = calibration.learned(
+                recipe.embedding, P, self.search(P, 1), segments, probability
             )
-            share = calibration.relaxation(cosines, probability)
             self._state = State(recipe, segments, share, float(probability))
         return self
 
     # ---- looking
 
     @border
+    @tells_damage
     def encode(self, X: Any, *, n_jobs: int | None = None) -> Array:
         """Return the codes of items, by methods that have codes.
 
@@ -406,7 +409,7 @@ class Index(Params):
         """Remember that the kernel broke its claims, and say it once for each search."""
         if disproof:
             self.disproof_ = self.disproof_ or disproof
-            warnings.warn(f"{disproof}. {DISPROVED}", CertificateWarning, stacklevel=4)
+            warnings.warn(f"{disproof}. {DISPROVED}", CertificateWarning, stacklevel=5)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("_state", "_origins", "disproof_")

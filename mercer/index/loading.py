@@ -44,7 +44,7 @@ def load(path: str | os.PathLike[str]) -> Index:
     try:
         read = READERS[manifest["format"]]
         index = read(manifest["index"], manifest["mercer"] == mercer.__version__)
-        index._origins = origins
+        index._origins, index._loaded_from = origins, os.fspath(path)
         return index
     except (StoreError, KernelError) as error:
         raise StoreError(f"load: {os.fspath(path)}: {str(error).rstrip('.')}.") from error
