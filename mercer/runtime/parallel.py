@@ -5,8 +5,11 @@ and release the interpreter lock, and BLAS is held to one thread meanwhile. Thre
 long as one call, so nothing is left behind that a forked child could stumble over.
 """
 
+from __future__ import annotations
+
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -123,6 +126,10 @@ def _run_threads(
     return [future.result() for future in futures if not future.cancelled()]
 
 
+class _Call:
+    """A call under way; where it was cut off, it is forgotten."""
+
+
 class _BlasLimit:
     """Holds BLAS to one thread while at least one call is inside.
 
@@ -133,12 +140,12 @@ class _BlasLimit:
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.inside: set[object] = set()
+        self.inside: weakref.WeakSet[_Call] = weakref.WeakSet()
         self.controller: ThreadpoolController | None = None
         self.n_modules = 0
         self.before: list[tuple[Any, int]] = []  # libraries, and how many threads each had
 
-    def enter(self, call: object) -> None:
+    def enter(self, call: _Call) -> None:
         with self.lock.held():
             self.inside.add(call)
             if not self.before:
@@ -153,14 +160,14 @@ class _BlasLimit:
             self.controller, self.n_modules = ThreadpoolController(), len(sys.modules)
         return self.controller
 
-    def leave(self, call: object) -> None:
+    def leave(self, call: _Call) -> None:
         try:
             self._let_go(call)
         except BaseException:  # an interruption: once more, to the end
             self._let_go(call)
             raise
 
-    def _let_go(self, call: object) -> None:
+    def _let_go(self, call: _Call) -> None:
         with self.lock.held():
             self.inside.discard(call)
             if not self.inside:
@@ -181,7 +188,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    call = object()
+    call = _Call()
     try:
         _blas.enter(call)
         yield

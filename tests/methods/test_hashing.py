@@ -8,6 +8,7 @@ from zoo import ANIMALS, HISTOGRAMS, VECTORS
 
 import mercer
 from mercer import evaluate, kernels
+from mercer.codes import Sign
 from mercer.testing import check_index
 
 FEW = {"n_bits": 24, "n_landmarks": 40}
@@ -170,3 +171,22 @@ def _clustered(n, seed=0):
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(9).dirichlet(np.full(32, 0.3), size=40)
     return np.stack([rng.dirichlet(40 * centres[i % 40] + 0.02) for i in range(n)])
+
+
+@pytest.mark.parametrize("method", [mercer.klsh, mercer.kpca_lsh, mercer.kpca_pq, mercer.rmmh,
+                                    mercer.inverted, mercer.graph, mercer.exact])  # fmt: skip
+@pytest.mark.parametrize("value, n", [(1, 30), (0, 30), (1, 1)], ids=["equal", "zero", "one"])
+def test_items_without_any_difference(method, value, n):
+    """Nothing can be learned of them: any of them is an answer."""
+    X = np.full((n, 4), value, np.float32)
+    found = method("linear").fit(X).add(X).search(X[:3], 2)
+    assert (found.ids[:, 0] >= 0).all()
+    assert (found.scores[:, 0] == X[0] @ X[0]).all()
+
+
+def test_directions_of_many_features_take_their_own_memory():
+    """Of 50,000 features: a square matrix would take 20 GB."""
+    Z = np.random.default_rng(0).normal(size=(20, 50_000)).astype(np.float32)
+    code = Sign("orthogonal", n_bits=48).fit(Z)
+    assert code.directions_.shape == (50_000, 48)
+    np.testing.assert_allclose(code.directions_.T @ code.directions_, np.eye(48), atol=1e-5)

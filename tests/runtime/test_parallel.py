@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 
 import numpy as np
@@ -164,3 +165,33 @@ def test_a_child_forked_in_the_middle_of_work_is_free():
     [(same, counts)] = parallel.run(fork_inside, [()])
     assert same
     assert counts == outside
+
+
+LINES = range(1, 60)  # more than there are in what enters and leaves the limit
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_an_interruption_anywhere_leaves_blas_as_it_was(line):
+    """Ctrl-C at the n-th line that runs inside of the limit's own code."""
+    before, count = blas_threads(), iter(range(10_000))
+    own = {parallel._BlasLimit.enter, parallel._BlasLimit.leave, parallel._BlasLimit._let_go}
+    codes = {one.__code__ for one in own}
+
+    def interrupt(frame, event, _):
+        if frame.f_code not in codes:
+            return None
+        if event == "line" and next(count) == line:
+            raise KeyboardInterrupt
+        return interrupt
+
+    old = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        parallel.run(int, [()])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(old)
+    # between two lines nobody can be asked: the next call takes back what is left
+    assert parallel.run(blas_threads, [()]) == [[1] * len(before)]
+    assert blas_threads() == before
