@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from mercer import items
 from mercer.errors import InputError
 from mercer.items import files
 
@@ -286,3 +287,71 @@ def test_missing_files_are_errors_of_the_system(tmp_path):
             files.read_items(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         files.read_ids(tmp_path / "ids.txt")
+
+
+# ---- headers, and damage of any kind
+
+
+def test_a_header_of_years_beside_the_name_of_the_ids(tmp_path):
+    path = tmp_path / "years.csv"
+    path.write_text("name,2019,2020\nann,1,2\nbob,3,4\n")
+    found = files.read_items(path, id_column="name")
+    assert found.ids.tolist() == ["ann", "bob"]
+    np.testing.assert_array_equal(found.X, [[1, 2], [3, 4]])
+    path.write_text("ann,2019,2020\nbob,3,4\n")  # by number, the first line is an item
+    assert files.read_items(path, id_column="1").ids.tolist() == ["ann", "bob"]
+
+
+def mutated(content, rng):
+    """Return content with a few bytes changed, cut out, doubled or cut off."""
+    data = bytearray(content)
+    for _ in range(rng.integers(1, 4)):
+        place = int(rng.integers(0, len(data)))
+        how = rng.integers(0, 5)
+        if how == 0:
+            data[place] = int(rng.integers(0, 256))
+        elif how == 1:
+            data[place] ^= 1 << int(rng.integers(0, 8))
+        elif how == 2:
+            del data[place : place + int(rng.integers(1, 9))]
+        elif how == 3:
+            data[place:place] = data[place : place + 5]
+        else:
+            del data[max(1, place) :]
+        data = data or bytearray(b"x")
+    return bytes(data)
+
+
+def archive(save, X):
+    stream = io.BytesIO()
+    save(stream, X)
+    return stream.getvalue()
+
+
+DAMAGED = {
+    "a.npy": npy(FLOATS),
+    "a.npz": archive(lambda stream, X: np.savez(stream, X=X), FLOATS),
+    "b.npz": archive(lambda stream, X: np.savez_compressed(stream, X=X), FLOATS),
+    "c.npz": archive(scipy.sparse.save_npz, scipy.sparse.csr_array(FLOATS)),
+    "d.npz": archive(
+        lambda stream, X: np.savez(stream, values=X, offsets=np.array([0, 3, 7])), FLOATS
+    ),
+    "a.fvecs": vecs(FLOATS),
+    "a.fbin": bins(FLOATS),
+    "a.csv": b"a,b\n1,2\n3,4\n",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_are_read_or_refused(name, tmp_path):
+    chance = np.random.default_rng(len(name))
+    path = tmp_path / name
+    for _ in range(150):
+        path.write_bytes(mutated(DAMAGED[name], chance))
+        try:
+            read = files.read_items(path)
+        except InputError as error:
+            told = str(error)
+        else:
+            told = f"{path} has {items.length(read.X)} items"
+        assert str(path) in told

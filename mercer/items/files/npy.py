@@ -75,8 +75,8 @@ def read_sparse(path: Path) -> Any:
     """Read a sparse matrix as CSR."""
     from scipy import sparse  # type: ignore[import-untyped]
 
-    with _opened(path):  # says what is wrong with it
-        matrix = sparse.load_npz(path)
+    with _opened(path), path.open("rb") as stream:  # the first says what is wrong with it
+        matrix = sparse.load_npz(stream)
         if matrix.format not in ("csr", "csc", "coo"):
             raise InputError(
                 f"{path}: the sparse matrix has the format {matrix.format!r}. csr, csc or coo is "
@@ -97,7 +97,8 @@ def _opened(path: Path) -> Iterator[Any]:
             "type: write it with numpy.savez or scipy.sparse.save_npz."
         )
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # opened here: NumPy leaves a file open that turns out to be damaged
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             yield archive
     except _DAMAGE as reason:
         if isinstance(reason, InputError):
