@@ -344,6 +344,7 @@ class Index(Params):
         """The share of residuals that `calibrate` chose, if it did."""
         return self._state.relaxation
 
+    @tells_damage
     def info(self) -> dict[str, Any]:
         """Return what this index is, as plain values.
 

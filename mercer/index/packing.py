@@ -74,7 +74,9 @@ def unpack_recipe(tree: dict[str, Any]) -> Recipe:
 def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
     """Return the segments of a tree."""
     members = [_unpack_segment(one, recipe.kernel, recipe.searcher) for one in tree["segments"]]
-    next_id = max([tree["facts"].get("next_id", 0), *(one.next_id for one in members)])
+    next_id = tree["facts"].get("next_id")
+    if next_id is None:  # as in the first files of this format
+        next_id = max((one.next_id for one in members), default=0)
     return Segments(tuple(members), next_id)
 
 

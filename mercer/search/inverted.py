@@ -246,7 +246,7 @@ class Inverted(Searcher):
             and rows.offsets[0] == 0
             and rows.offsets[-1] == n
             and bool((np.diff(rows.offsets) >= 0).all())
-            and bool((np.bincount(rows.numbers, minlength=n) == 1).all())
+            and bool((np.sort(rows.numbers) == np.arange(n)).all())
         )
 
     def candidates(

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -49,11 +50,18 @@ class Origins:
 def parsed(folder: Path) -> dict[str, Any]:
     """Return the manifest as it stands there."""
     try:
-        found = json.loads((folder / MANIFEST).read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{folder / MANIFEST} is damaged: {error}. {RESTORE}") from None
+        content = (folder / MANIFEST).read_bytes()
     except OSError as error:
         raise StoreError(f"cannot read {folder / MANIFEST}: {error.strerror}.") from None
+    return values_in(content, folder)
+
+
+def values_in(content: bytes, folder: Path) -> dict[str, Any]:
+    """Return what the bytes of a manifest say."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{folder / MANIFEST} is damaged: {error}. {RESTORE}") from None
     if not isinstance(found, dict) or _depth(found) > DEEPEST:
         raise StoreError(f"{folder / MANIFEST} is not that of an index. {RESTORE}")
     return found
@@ -145,7 +153,7 @@ def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]
                 shape, _, dtype = np.lib.format.read_array_header_2_0(file)
             n_items = math.prod(shape)
             return shape, dtype, file.tell() + n_items * dtype.itemsize
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, SyntaxError, tokenize.TokenError) as error:
         raise StoreError(f"{name} has no readable header ({error})") from None
 
 

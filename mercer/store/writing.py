@@ -27,7 +27,15 @@ import numpy as np
 from mercer.errors import StoreError
 from mercer.runtime.arrays import Array
 from mercer.store import disk
-from mercer.store.manifest import MANIFEST, MARKER, Origins, is_count, new_manifest, parsed
+from mercer.store.manifest import (
+    MANIFEST,
+    MARKER,
+    Origins,
+    is_count,
+    new_manifest,
+    parsed,
+    values_in,
+)
 
 DRAFT = re.compile(r"manifest\.json\.[0-9a-f]{16}\.tmp")
 GENERATION = re.compile(r"generation-([0-9]+)")
@@ -49,8 +57,8 @@ def write(
         nothing is written. What is written is noted there.
     """
     folder = Path(path)
-    _require_place(folder)
     try:
+        _require_place(folder)
         disk.make_folder(folder)
         with disk.locked(folder) as alone:
             if not alone:
@@ -176,8 +184,11 @@ def _require_place(folder: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
+    if not (folder / MANIFEST).is_file():
+        return False
+    content = (folder / MANIFEST).read_bytes()  # what cannot be read now may well be an index
     try:
-        return {"format", "generation", "mercer"} <= set(parsed(folder))
+        return {"format", "generation", "mercer"} <= set(values_in(content, folder))
     except StoreError:
         return False
 

@@ -8,6 +8,7 @@ from zoo import SETS, VECTORS, WORDS, letter_difference, mean_match, shared_lett
 
 from mercer import kernels
 from mercer.errors import InputError, KernelError
+from mercer.kernels import functions
 
 
 def test_pairs_of_objects():
@@ -109,3 +110,40 @@ def test_bad_matrices_are_refused():
         kernels.Precomputed(np.eye(3))([0, 7])
     with pytest.raises(InputError, match="Pass row numbers"):
         kernels.Precomputed(np.eye(3))([[0.5]])
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.float16, np.float32])
+@pytest.mark.parametrize("make", [kernels.from_function, kernels.from_gram])
+def test_short_numbers_do_not_overflow(kind, make):
+    X = np.full((4, 300), 200 if kind == np.uint8 else 100, kind)
+    products = np.dot if make is kernels.from_function else lambda X, Y: X @ Y.T
+    expected = 300 * float(X[0, 0]) ** 2
+    assert (make(products)(X, dtype=np.float64) == expected).all()
+    if make is kernels.from_function:
+        lists = list(X)  # arrays in a list, and single numbers, too
+        assert (make(products)(lists, dtype=np.float64) == expected).all()
+        assert make(lambda x, y: x * y)(X[0, :2])[0, 0] == float(X[0, 0]) ** 2
+
+
+def test_other_items_arrive_as_they_are():
+    seen = []
+
+    def look(x, y):
+        seen.append(type(x))
+        return 1.0
+
+    kernels.from_function(look)(["a", "b"])
+    assert set(seen) == {str}
+    wide = np.arange(3)
+    assert functions.wide(wide) is wide
+    flags = np.array([True, False])
+    assert functions.wide(flags) is flags
+
+
+def test_a_function_in_single_precision_is_trusted_no_further():
+    X = np.random.default_rng(0).random((50, 8)).astype(np.float32)
+    double = kernels.from_gram(lambda X, Y: X @ Y.T, psd=True)
+    single = kernels.from_gram(lambda X, Y: (X @ Y.T).astype(np.float32), psd=True)
+    P, R = double.prepare(X), single.prepare(X)
+    assert double.tolerance(P, dtype=np.float64) < 1e-14
+    assert single.tolerance(R, dtype=np.float64) > 1e-7

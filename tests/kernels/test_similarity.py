@@ -12,6 +12,7 @@ from reference import PAIRS, gram, tversky
 from sklearn.metrics import pairwise
 from zoo import ANIMALS, BITS, COUNTS, HISTOGRAMS, VECTORS
 
+import mercer
 from mercer import kernels
 from mercer.errors import KernelError
 from mercer.testing import check_kernel
@@ -212,3 +213,17 @@ def test_scores_of_no_item_are_minus_infinity():
         assert np.isneginf(found[ids < 0]).all(), animal.name
         expected = animal.kernel(P[:2], P[:])[np.arange(2)[:, None], ids]
         np.testing.assert_allclose(found[ids >= 0], expected[ids >= 0], rtol=1e-4, atol=1e-6)
+
+
+def test_sparse_sums_are_in_double_precision():
+    """SciPy sums float32 rows in float32: `exact` then took MinMax for not positive."""
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        X = scipy.sparse.random_array((200, 400), density=0.3, rng=rng, dtype=np.float32).tocsr()
+        kernel = kernels.MinMax()
+        sizes = np.asarray(X.toarray().astype(np.float64).sum(axis=1))
+        np.testing.assert_allclose(kernel.prepare(X).measures, sizes, rtol=1e-15)
+        dense, sparse = (kernel(one, dtype=np.float64) for one in (X.toarray(), X))
+        np.testing.assert_allclose(sparse, dense, rtol=1e-14)
+        index = mercer.exact(kernel, n_landmarks=150, n_components=64, seed=seed).fit(X).add(X)
+        assert index.search(X[:20], 3).exact.all()
