@@ -128,14 +128,14 @@ def _measure_index(
         }
         if hellinger is not None:
             counted[HELLINGER] = count_descent(np.minimum(u, hellinger), scores, k)
-        _cross_check(exact, counted.get(HELLINGER, counted[OURS])[0], truth)
+        _cross_check(data, exact, counted.get(HELLINGER, counted[OURS])[0], truth)
         for rule, (counts, found) in counted.items():
             yield _summary(data, index, k, rule, counts, _share_found(data, found, truth))
 
 
-def _cross_check(exact: mercer.Matches, least: Any, truth: Any) -> None:
+def _cross_check(data: DataSet, exact: mercer.Matches, least: Any, truth: Any) -> None:
     """Stop where Index.search contradicts brute force, or needs less than its bounds allow."""
-    slack = exact.tolerance[:, None] + np.finfo(np.float32).eps * np.abs(truth)
+    slack = exact.tolerance[:, None] + _rounding(data) * np.abs(truth)
     if not exact.exact.all() or (np.abs(exact.scores - truth) > slack).any():
         raise SystemExit("Index.search and brute force disagree")
     # a bound within rounding of the threshold may be evaluated by one and not by the other
@@ -145,8 +145,12 @@ def _cross_check(exact: mercer.Matches, least: Any, truth: Any) -> None:
 
 def _share_found(data: DataSet, found: Any, truth: Any) -> float:
     """Return the share of scores that reach the k-th true one, up to rounding."""
-    rounding = 2 * data.kernel.tolerance(data.kernel.prepare(data.X[:1]))
-    return float((found >= truth[:, -1:] * (1 - rounding)).mean())
+    return float((found >= truth[:, -1:] * (1 - _rounding(data))).mean())
+
+
+def _rounding(data: DataSet) -> float:
+    """Return how far two float32 scores may be apart, as a share of them."""
+    return 2 * data.kernel.tolerance(data.kernel.prepare(data.X[:1]))
 
 
 def _summary(
