@@ -38,7 +38,8 @@ def settle(ranking: Ranking) -> tuple[Ids, Array, Array, Array]:
     full = np.isfinite(ranking.scores[:, -1])  # otherwise nothing fell out
     last, fallen = (np.where(full, one[:, -1], 0) for one in (scores, ranking.scores))
     above = np.where(full, fallen + margins - last, 0)
-    allowed = WIDER * ranking.usual_error
+    # kernels that are not positive semi-definite may exceed √(k k), and round by their values
+    allowed = WIDER * ranking.usual_error + (margins - ranking.worst_error)
     doubtful = ranking.proven & (above > allowed + 2 * TINY)
     if doubtful.any():
         more = _overlooked(ranking, doubtful, last - fallen + allowed)
@@ -87,9 +88,7 @@ def _scored_again(ranking: Ranking, kept: Ids) -> _Listed:
     return _Listed(kept, scores, own)
 
 
-def _evaluate_again(
-    ranking: Ranking, part: Part, rows: Ids, scale: Array, scores: Array
-) -> None:  # fmt: skip
+def _evaluate_again(ranking: Ranking, part: Part, rows: Ids, scale: Array, scores: Array) -> None:
     """Fill in the values of rows in double precision, and test that they agree with the first.
 
     `exact` rests on that too. `scale` has √(k(q, q) k(x, x)).
