@@ -67,7 +67,7 @@ def count_paper(u: Any, lower: Any, k: int) -> Any:
 def count_descent(u: Any, scores: Any, k: int) -> tuple[Any, Any]:
     """Evaluate by decreasing u until u is below the k-th best score; return counts and top k.
 
-    With true bounds this is the least that any rule knowing u alone can do (PROOFS B20).
+    With true bounds this is the least that any rule knowing u alone can do (theory: order).
     """
     order = np.argsort(-u, axis=1, kind="stable")
     bounds, values = (np.take_along_axis(matrix, order, 1) for matrix in (u, scores))

@@ -13,7 +13,7 @@ from mercer.embeddings import Embedding
 from mercer.search import Searcher
 
 LEARN = 20_000  # rows that centroids are learned from, at most: 78 for each
-TIE = 1e-6  # relative: scores that are closer are equal (PROOFS A5)
+TIE = 1e-6  # relative: scores that are closer are equal (theory: ties)
 
 
 class Found:

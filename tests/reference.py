@@ -72,7 +72,7 @@ def max_sim(base, Y, Z):
 
 
 def corr_distance(Y, Z, P, Q, weight):
-    """Return the mean least cost of features and places, there and back (PROOFS B17)."""
+    """Return the mean least cost of features and places, there and back (theory: words)."""
     costs = np.array([[np.sum((f - g) ** 2) + weight * np.linalg.norm(p - q)
                        for g, q in zip(Z, Q, strict=True)]
                       for f, p in zip(Y, P, strict=True)])  # fmt: skip
@@ -121,7 +121,7 @@ def farthest(squares, n, first):
 
 
 def needed(bounds, scores, k, error):
-    """Return for how many rows of each query the bound reaches the k-th score (B20)."""
+    """Return for how many rows of each query the bound reaches the k-th score (theory: order)."""
     kth = -np.sort(-scores, axis=1)[:, k - 1]
     return (bounds >= (kth - error)[:, None]).sum(axis=1)
 

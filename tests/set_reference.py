@@ -68,7 +68,7 @@ def intersection(one, other, coefficient):
 
 
 def unary_codes(histograms, coefficient):
-    """Return f(Y) of several sets: for every unit of every bin √c or 0 (P eq. 10, PROOFS A7)."""
+    """Return f(Y) of sets: for every unit of every bin √c or 0 (P eq. 10, theory: pyramids)."""
     most = Counter()
     for histogram in histograms:
         most |= histogram

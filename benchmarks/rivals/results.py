@@ -52,7 +52,7 @@ class Best:
 
 
 def recall(task: Task, rows: Any, truth: Matches, k: int) -> float:
-    """Return the share of the true k best found, by scores computed here (PROOFS A5).
+    """Return the share of the true k best found, by scores computed here (theory: ties).
 
     A row counts once, and if it scores as the k-th true one, up to rounding.
     """

@@ -32,8 +32,8 @@ def motion(count, nodes, shares):  # type: ignore[no-untyped-def]
 
     The nodes are 1, 2, 4, ... up to the first power of 2 that is not below the count, each with
     the increment since the last, and the middles of the halved intervals between the last two,
-    each with a tent over its interval (Lévy's construction; PROOFS F6). At whole numbers that is
-    exactly a sum of so many normal numbers, in about 2 log2(count) draws.
+    each with a tent over its interval (Lévy's construction; theory: long-walks). At whole numbers
+    that is exactly a sum of so many normal numbers, in about 2 log2(count) draws.
     """
     n, low, high = 0, 0.0, 1.0
     while high <= count:  # W(high) - W(low) has the variance high - low

@@ -1,4 +1,4 @@
-"""Explicit maps of additive kernels: sampled spectra (PROOFS B2), kernel PCA of each feature."""
+"""Maps of additive kernels: sampled spectra, kernel PCA of each feature (theory: additive)."""
 
 from typing import Any
 

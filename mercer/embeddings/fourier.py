@@ -25,7 +25,7 @@ class FourierDirections(LandmarkMap):
 
     The probability that two items differ in a bit grows with their distance d, as
     ``(8/π²) Σ_m (1 - κ(m d)) / (4m² - 1)``, m = 1, 2, …, where κ is the kernel of which ω follows
-    the Fourier transform; it is never above 4/π² = 0.405 (PROOFS B10).
+    the Fourier transform; it is never above 4/π² = 0.405 (theory: fourier).
 
     For `RBF` and `Laplacian` kernels of dense vectors, z are the vectors themselves and κ is the
     kernel. For any other kernel, and sparse vectors, z are kernel PCA vectors of the normalised
@@ -177,7 +177,7 @@ class FourierDirections(LandmarkMap):
         return self._waves(Z)
 
     def agreement(self, similarities: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the expected share of equal bits of items this similar (PROOFS B10).
+        """Return the expected share of equal bits of items this similar (theory: fourier).
 
         Parameters
         ----------

@@ -116,7 +116,7 @@ class KLSHDirections(LandmarkMap):
         basis = self._basis(spectrum)
         self.weights_ = self._weights(basis, self._draws(len(L), rng))
         # E of the projection over the landmarks; the other terms of the centred kernel vanish,
-        # because the weights of a direction sum to 0 (PROOFS B6)
+        # because the weights of a direction sum to 0 (theory: centring)
         means = K.mean(axis=0) if self.center == "both" else np.zeros(len(L))
         self.offsets_ = means @ self.weights_
         self.landmarks_, self.n_landmarks_ = L, len(L)
@@ -156,6 +156,6 @@ class KLSHDirections(LandmarkMap):
         crossed = self.compared(sample, L, dtype=np.float64)
         own = self.compared.diag(sample, dtype=np.float64)
         if self.center != "none":
-            own = own - 2 * crossed.mean(axis=1) + K.mean()  # B18
+            own = own - 2 * crossed.mean(axis=1) + K.mean()  # theory: centred
             crossed = crossed - K.mean(axis=0)
         return sampled_floors(crossed @ basis[0] / basis[1], own)

@@ -154,7 +154,7 @@ class KernelPCA(LandmarkMap):
         crossed = kernel(sample, L, dtype=np.float64)
         own = kernel.diag(sample[:SAMPLE], dtype=np.float64)
         if self.center:
-            own = own - 2 * crossed[:SAMPLE].mean(axis=1) + K.mean()  # B18
+            own = own - 2 * crossed[:SAMPLE].mean(axis=1) + K.mean()  # theory: centred
             crossed -= K.mean(axis=0)
         moment = crossed.T @ crossed / len(sample)
         error = kernel.tolerance(L, dtype=np.float64)
@@ -173,7 +173,7 @@ class KernelPCA(LandmarkMap):
         return sample.take(choice.choose(kernel, sample, self.n_landmarks, self.landmarks, rng))
 
     def _require_definite(self, kernel: Kernel, L: Prepared, K: Matrix, found: Spectrum) -> None:
-        """Refuse residuals where the kernel is not known, or shown not, to be PSD (PROOFS C1)."""
+        """Refuse residuals of a kernel not known, or shown not, to be PSD (theory: pairs)."""
         if not self.residual:
             return
         least, largest = found.values[-1], found.values[0]
@@ -214,7 +214,7 @@ class KernelPCA(LandmarkMap):
         return np.ascontiguousarray(exact_weights(spectrum, K, error, turned))
 
     def _measure(self, L: Prepared, K: Matrix, moment: Matrix, error: float) -> None:
-        """Keep what follows from the weights: offsets, energies and the bounds of PROOFS C2."""
+        """Keep what follows from the weights: offsets, energies, errors (theory: rounding)."""
         W = self.weights_
         E = W.shape[1]
         self.n_landmarks_, self.n_components_ = len(L), E
@@ -224,8 +224,8 @@ class KernelPCA(LandmarkMap):
         self.mean_ = float(K.mean())
         one_norms = float(np.sqrt((np.abs(W).sum(axis=0) ** 2).sum()))
         self.reach_ = one_norms * float(np.sqrt(np.abs(np.diag(K)).max()))
-        # C2 (v): a float32 product of E + 1 terms in any order, in two parts that are added,
-        # rounding of both vectors, and the basis; 1.001 for the squares of these
+        # theory: rounding. A float32 product of E + 1 terms in any order, in two parts that are
+        # added, rounding of both vectors, and the basis; 1.001 for the squares of these
         u = unit(np.float32)
         terms = (E + 8) * u / (1 - (E + 8) * u)
         self.rounding_ = 1.001 * (terms + 3 * u + 1.01 * self.departure_)
@@ -248,11 +248,11 @@ class KernelPCA(LandmarkMap):
             return Z
         own = self.compared.diag(P, dtype=np.float64)
         if self.center:
-            own = own - 2 * crossed.mean(axis=1) + self.mean_  # B18
+            own = own - 2 * crossed.mean(axis=1) + self.mean_  # theory: centred
         return np.column_stack([Z, self._residuals(Z, own, first_row, error)])
 
     def _residuals(self, Z: Matrix, own: Matrix, first_row: int, error: float) -> Matrix:
-        """Return R with ẑ·ẑ + R R ≥ k even after rounding, in float32 rounded up (PROOFS C2).
+        """Return R with ẑ·ẑ + R R ≥ k even after rounding, rounded up (theory: rounding).
 
         The slack S of the inner product is folded into the residuals. With the vectors' errors
         δ and δ' it is (ρ + δ + δ')|a||b|, and by Cauchy–Schwarz the product of

@@ -87,7 +87,8 @@ class LearnedDirections(Embedding):
         self.directions_ = rng.normal(size=(width, self.n_bits)).astype(np.float32)
         on_basis = self._projected(kernel.over.prepare(kernel.basis))  # rᵀΦ, (c, n_bits)
         moved = kernel.factor - np.eye(len(kernel.factor))
-        # γ = Sᵀ(rᵀΦ)ᵀ = W (G - I)ᵀ Wᵀ (rᵀΦ)ᵀ, and k(Φ, x)ᵀ W are the coordinates (PROOFS A1)
+        # γ = Sᵀ(rᵀΦ)ᵀ = W (G - I)ᵀ Wᵀ (rᵀΦ)ᵀ, and k(Φ, x)ᵀ W are the coordinates
+        # (theory: learned-hashing)
         self.weights_ = moved.T @ (kernel.weights.T @ on_basis.astype(np.float64))
         self.n_landmarks_ = len(kernel.weights)
 

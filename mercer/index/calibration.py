@@ -36,7 +36,7 @@ def residual_cosines(
 def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
     """Return the share β that a new pair exceeds with at most this probability's complement.
 
-    The conformal choice (PROOFS B19): the ⌈probability (m + 1)⌉-th smallest of m.
+    The conformal choice (theory: probability): the ⌈probability (m + 1)⌉-th smallest of m.
     """
     if not 0 < probability < 1:
         raise InputError(f"probability is {probability!r}. Pass a number between 0 and 1.")

@@ -28,7 +28,8 @@ class Matches:
     distances : ndarray of float32, shape (n_queries, k)
         ``sqrt(k(q, q) + k(x, x) - 2 k(q, x))``, the distance in the kernel's own space.
     exact : ndarray of bool, shape (n_queries,)
-        Proven: no other item scores above the last one by more than `tolerance`.
+        Proven: no other item scores above the last one by more than `tolerance`; why is told
+        under "theory: settling".
     evaluations : ndarray of int64, shape (n_queries,)
         For how many items the kernel was evaluated, beyond the landmarks.
     landmark_evaluations : ndarray of int64, shape (n_queries,)

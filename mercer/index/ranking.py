@@ -51,7 +51,7 @@ class Ranking:
     # ---- ways to search
 
     def search_all(self, relaxed: float = 1.0) -> None:
-        """Evaluate in the order of the bounds until none can change the answer (PROOFS B20).
+        """Evaluate in the order of the bounds until none can change the answer (theory: order).
 
         A first threshold comes from rows that look good; it saves looking at most bounds.
         """
@@ -250,7 +250,7 @@ class Ranking:
         return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
 
     def _below_ceiling(self, part: Part, rows: Ids, floors: Array) -> Ids:
-        """Return the rows whose ceiling reaches the floor too (PROOFS F2), -1 for the others."""
+        """Return the rows whose ceiling reaches the floor too, else -1 (theory: ceilings)."""
         if self.ceiling is None:
             return rows
         rows = np.ascontiguousarray(rows)
@@ -304,7 +304,7 @@ class Ranking:
         return np.asarray(np.max([self.error(part) for part in self.parts], axis=0))
 
     def _falsify(self, part: Part, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
-        """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (PROOFS C1)."""
+        """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (theory: pairs)."""
         bounded = cast(BoundedSearcher, self.searcher)
         residuals = bounded.residuals(part.rows)[rows] * self.queries.vectors[:, -1:]
         scale = self.root[:, None] * np.sqrt(np.maximum(part.own[rows], 0))

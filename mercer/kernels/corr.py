@@ -26,7 +26,7 @@ class Corr(SetKernel):
     The cost of two features is |f - g|² + (position_weight / image_size) |p - q|: a feature looks
     for the one that is alike and stands nearby, both at once. D is its mean over the features of Y
     plus its mean over those of Z. It is 0 where a set is empty. It is not positive semi-definite
-    in general (PROOFS B17), so `mercer.exact` cannot prove anything with it; `mercer.klsh` drops
+    in general (theory: words), so `mercer.exact` cannot prove anything with it; `mercer.klsh` drops
     the negative eigenvalues.
 
     Parameters

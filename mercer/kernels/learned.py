@@ -86,7 +86,7 @@ class Learned(Kernel):
 
     z = Wᵀ k(Φ, x) are the coordinates of x by an orthonormal basis of the span of the basis items
     Φ, and G changes these coordinates only. That is k(x, y) + k(x, Φ) M k(Φ, y) with
-    M = W (GᵀG - I) Wᵀ = S + Sᵀ + Sᵀ K₀ S, where S = W (G - I) Wᵀ (M eq. 6, PROOFS B12), without
+    M = W (GᵀG - I) Wᵀ = S + Sᵀ + Sᵀ K₀ S, where S = W (G - I) Wᵀ (M eq. 6, theory: span), without
     the huge entries that M has where K₀ is nearly singular.
 
     It is positive semi-definite where `kernel` is. Items keep z beside what `kernel` needs of
@@ -140,7 +140,7 @@ class Learned(Kernel):
 
     @lazy
     def anchors(self) -> Prepared:
-        """The basis: landmarks without it would not see all that was learned (PROOFS B15)."""
+        """The basis: without it landmarks miss what was learned (theory: learned-hashing)."""
         return self.prepare(self.basis)
 
     @lazy

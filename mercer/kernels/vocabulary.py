@@ -194,7 +194,7 @@ def _tightness(tree: Tree) -> npt.NDArray[np.float64]:
 
 
 def _nested(weights: npt.NDArray[np.float64], parents: Array) -> npt.NDArray[np.float64]:
-    """Raise weights to those of the clusters they lie in (PROOFS B16)."""
+    """Raise weights to those of the clusters they lie in (theory: pyramids)."""
     weights = weights.copy()
     for node in np.flatnonzero(parents >= 0):
         weights[node] = max(weights[node], weights[parents[node]])

@@ -57,7 +57,7 @@ def _pair_step(p, rest, inverse, slack):  # type: ignore[no-untyped-def]
     """Return x with 1 / (1/p - x) + rest = 1 / (inverse + x / slack): distance and bound meet.
 
     The distance p that is learned grows with x, the bound ξ = 1/inverse shrinks; what of the
-    distance is not learned, `rest`, stays (PROOFS B13). Without it, x = (1/p - 1/ξ) slack /
+    distance is not learned, `rest`, stays (theory: outside). Without it, x = (1/p - 1/ξ) slack /
     (slack + 1). There is one root between -slack/ξ and 1/p.
     """
     square = -rest / slack
@@ -73,7 +73,9 @@ def _pair_step(p, rest, inverse, slack):  # type: ignore[no-untyped-def]
 def project_pairs(  # type: ignore[no-untyped-def]
     G, Z, pairs, signs, bounds, rests, duals, order, slack
 ):
-    """Project on pairs in this order, in place of G and the dual variables (M eq. 4, B11).
+    """Project on pairs in this order, in place of G and the dual variables.
+
+    M eq. 4, theory: projections.
 
     A pair with sign 1 is to be at most `bounds` apart, one with sign -1 at least. The bound that
     slack moves, ξ, follows from the dual variable: 1/ξ = 1/bound - sign λ / slack.
@@ -101,7 +103,7 @@ def project_pairs(  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _hard_step(s, det, margin):  # type: ignore[no-untyped-def]
-    """Return a of PROOFS B14: after it a triple holds with equality.
+    """Return a of theory: triples: after it a triple holds with equality.
 
     Of the roots of m D a² + (2 D - m s) a - (s + m) one keeps 1 + a s - a² D positive.
     """
@@ -139,7 +141,7 @@ def _triple_step(s, det, margin, dual, price):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _root_weights(p11, p12, p22, a):  # type: ignore[no-untyped-def]
-    """Return N of I + Y N Yᵀ, the root of I + Y C Yᵀ with C = -a (I + a D P)⁻¹ D (B14).
+    """Return N of I + Y N Yᵀ, the root of I + Y C Yᵀ with C = -a (I + a D P)⁻¹ D (theory: triples).
 
     For P = TᵀT, N = T⁻¹ ((I + T C Tᵀ)^½ - I) T⁻ᵀ. As T C Tᵀ and C P have the same function
     applied to them, N = ((I + C P)^½ - I) P⁻¹, and I + C P = (I + a D P)⁻¹.
@@ -162,7 +164,7 @@ def _root_weights(p11, p12, p22, a):  # type: ignore[no-untyped-def]
 
 @cached_njit(**OPTIONS)
 def project_triples(G, Z, triples, margins, prices, duals, order):  # type: ignore[no-untyped-def]
-    """Project on triples (i, j, k) in this order: d(i, j) + margin ≤ d(i, k) (PROOFS B14)."""
+    """Project on triples (i, j, k) in this order: d(i, j) + margin ≤ d(i, k) (theory: triples)."""
     d = G.shape[0]
     v, y1, y2, g1, g2 = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     for place in range(len(order)):

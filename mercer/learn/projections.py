@@ -65,7 +65,7 @@ class Problem:
         How near similar pairs are to be at most, and dissimilar ones at least.
     rests : ndarray of float64, shape (n_pairs,)
         What of their distances lies outside of the coordinates, so that no metric changes it
-        (PROOFS B13).
+        (theory: outside).
     margins : ndarray of float64, shape (n_triples,)
         By how much the second distance of a triple is to be larger than the first, both inside
         of the coordinates.
@@ -117,7 +117,7 @@ class Problem:
             advance(span.stop - span.start)
 
     def _gap(self, state: _State) -> float:
-        """Return the largest departure from the Karush–Kuhn–Tucker conditions (PROOFS B11).
+        """Return the largest departure from the conditions of optimality (theory: projections).
 
         A constraint with a dual variable above 0 must hold with equality, any other must hold.
         What is missing is told as a share of the bound that slack has moved; of triples, as a

@@ -116,7 +116,7 @@ class BasisSpace:
         return np.asarray(np.maximum(own[pairs].sum(axis=1) - 2 * values, 0))
 
     def rests(self, P: Prepared, Z: Matrix, pairs: Ids) -> Matrix:
-        """Return what of these distances lies outside of the coordinates Z (PROOFS B13)."""
+        """Return what of these distances lies outside of the coordinates Z (theory: outside)."""
         if not len(pairs):
             return np.empty(0)
         inside = np.empty(len(pairs))

@@ -69,7 +69,7 @@ class BoundScan(BoundedSearcher):
     """
 
     rows = VectorRows
-    seed_share = 0.5  # z·z + R R/2 ranks better than z·z and than the bound (PROOFS F4)
+    seed_share = 0.5  # z·z + R R/2 ranks better than z·z and than the bound (theory: seeds)
 
     def __init__(self, n_head: int | None = None) -> None:
         self.n_head = n_head

@@ -76,7 +76,7 @@ class _Codes(NamedTuple):
 
 
 class ByteHead(Head):
-    """The leading components as bytes, four times as many a cycle (PROOFS C3).
+    """The leading components as bytes, four times as many a cycle (theory: heads).
 
     The first component, which holds the mean, stays a float. With z_j = o_j + s_j c_j + e_j for
     rows, and z_j s_j = τ c_j + f_j for queries,

@@ -46,7 +46,7 @@ def test_square_roots_are_hellinger():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_square_roots_are_never_below(name):
-    """PROOFS B3: intersection ≤ χ² ≤ JS ≤ Hellinger."""
+    """Theory: ceilings. intersection ≤ χ² ≤ JS ≤ Hellinger."""
     assert (off(Explicit(name), HISTOGRAMS) >= -1e-6).all()
     assert (off(Explicit(name), COUNTS) >= -1e-4).all()
 
@@ -80,7 +80,7 @@ def test_errors_are_as_small_as_stated(name, n_steps):
 
 
 def test_the_interval_matters():
-    """PROOFS B2: 5 numbers with the interval meant for 7 err by .05, with L = .5 by .015."""
+    """5 numbers with the interval for 7 err by .05, with L = .5 by .015 (theory: additive)."""
     errors = [np.abs(off(AdditiveMap("chi2", 2, interval), grid())).max() for interval in
               (None, 0.5, 0.4)]  # fmt: skip
     assert errors[0] <= 0.013 < errors[1] <= 0.0155
@@ -102,7 +102,7 @@ def test_formula(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sampled_maps_are_no_bounds(name):
-    """PROOFS A8: they exceed the kernel's own values somewhere, and say so."""
+    """Theory: additive. they exceed the kernel's own values somewhere, and say so."""
     psi = AdditiveMap(name, 1, interval=0.8)
     assert (off(psi, grid()) > 1e-3).any() or (off(psi, grid()) < -1e-3).any()
     assert not psi.upper_bound

@@ -27,7 +27,7 @@ def test_contract(animal):
 
 
 def promised(kappa, n_terms=2000):
-    """Return (8/π²) Σ_m (1 - κ_m) / (4m² - 1), PROOFS B10; what follows the terms by its limit.
+    """Return (8/π²) Σ_m (1 - κ_m) / (4m² - 1) (theory: fourier); the rest by its limit.
 
     kappa(m) is the kernel at m times the distance.
     """

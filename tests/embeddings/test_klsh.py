@@ -108,7 +108,7 @@ def test_every_landmark_is_drawn_as_often():
 
 
 def test_offsets_centre_the_items():
-    """PROOFS B6: two of the four terms of the centred kernel vanish, the third is the offset."""
+    """Two of four terms of the centred kernel vanish, one is the offset (theory: centring)."""
     fitted = KLSHDirections("chi2", 50, n_landmarks=30, subset=8).fit(MANY)
     K, crossed = grams(fitted)
     np.testing.assert_allclose(fitted.offsets_, fitted.weights_.T @ K.mean(axis=1), rtol=1e-9)
@@ -194,7 +194,7 @@ def test_a_subset_and_the_rest_give_flipped_bits(center):
     np.testing.assert_array_equal((Y >= 0)[clear], (Y_rest < 0)[clear])
 
 
-# ---- Gaussian draws: centred kernel PCA and LSH (PROOFS B7)
+# ---- Gaussian draws: centred kernel PCA and LSH (theory: subsets)
 
 
 def test_gaussian_draws_are_lsh_of_kernel_pca_vectors():
@@ -225,7 +225,7 @@ def test_projections_have_the_covariance_of_the_vectors():
 
 @pytest.mark.parametrize("options", [{}, {"rank": 8}, {"scale": 2.0}], ids=repr)
 def test_bits_differ_as_often_as_the_angle_says(options):
-    """1 - arccos(cos)/π of the centred projected vectors (PROOFS B8), within 4 standard errors."""
+    """1 - arccos(cos)/π of centred vectors within 4 standard errors (theory: collisions)."""
     n_bits = 20_000
     fitted = KLSHDirections("chi2", n_bits, n_landmarks=60, subset=None, **options).fit(MANY)
     bits = fitted.transform(MANY[:20]) >= 0

@@ -69,7 +69,7 @@ def test_residuals_are_what_the_projection_loses():
 
 
 def test_centred_vectors_stand_for_the_centred_kernel():
-    """PROOFS B18: k = z·z + m(x) + m(y) - c + ⟨residuals⟩, which R R bounds."""
+    """Theory: centred. k = z·z + m(x) + m(y) - c + ⟨residuals⟩, which R R bounds."""
     pca = KernelPCA("chi2", 70, n_landmarks=30, center=True, residual=True).fit(HISTOGRAMS)
     K, crossed, own = grams(pca, HISTOGRAMS)
     Z = pca.transform(HISTOGRAMS).astype(np.float64)

@@ -55,7 +55,7 @@ def test_every_bit_separates_the_landmarks_it_was_learned_on(fitted):
 
 
 def test_a_small_price_degenerates():
-    """PROOFS B9, on digits: with C = 1 nearly every weight is at the limit, 0.75 are on their side.
+    """With C = 1 nearly every weight is at the limit, 0.75 are on their side (theory: max-margin).
 
     C = 10: 0.90, C = 1000: all.
     """

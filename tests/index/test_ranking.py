@@ -42,7 +42,7 @@ def ranked(kernel, X, Q, k, n_components=16, parts=1, ceiling=None):
 @pytest.mark.parametrize("n_components", [16, 70])
 @pytest.mark.parametrize("parts", [1, 4])
 def test_no_more_evaluations_than_the_bounds_need(kernel, k, n_components, parts):
-    """PROOFS B20: rows whose bound reaches the k-th score, the seeds, and the last round."""
+    """Theory: order. rows whose bound reaches the k-th score, the seeds, and the last round."""
     ranking, pca = ranked(kernel, HISTOGRAMS, Q, k, n_components, parts)
     ranking.search_all()
     Z, Zq = pca.transform(HISTOGRAMS), pca.transform(Q)

@@ -133,7 +133,7 @@ def test_the_attack_is_large():
 
 
 def test_an_attack_on_naive_bounds_succeeds():
-    """Without the slack of PROOFS C2 the same items break the bounds: the attack is strong."""
+    """Without slack the same items break the bounds: the attack is strong (theory: rounding)."""
     X = hostile.items(N, 24, 0)
     P = chi2.prepare(X)
     pca = KernelPCA(chi2, 80, n_landmarks=320, residual=True).fit(P)

@@ -189,7 +189,7 @@ def test_jensen_shannon_keeps_relative_precision_of_small_ratios():
 
 
 def test_exponential_chi2_is_the_exponential_of_chi2():
-    """PROOFS: exp-χ² with gamma is exp(s (k - 1)), s = 2 gamma, on rows that sum to 1."""
+    """Theory: alike. exp-χ² with gamma is exp(s (k - 1)), s = 2 gamma, on rows that sum to 1."""
     X = np.delete(HISTOGRAMS, 3, axis=0)
     composed = kernels.Chi2().exp(2 * 0.8)
     np.testing.assert_allclose(kernels.ExpChi2(gamma=0.8)(X), composed(X), rtol=1e-5)

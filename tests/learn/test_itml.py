@@ -104,7 +104,7 @@ def test_a_pair_with_a_high_price_reaches_its_bound():
     assert metric.satisfied_ == 1
 
 
-# ---- triples (PROOFS B14)
+# ---- triples (theory: triples)
 
 
 @settings(max_examples=50, deadline=None)

@@ -66,7 +66,7 @@ def test_coefficients_are_those_of_lemma_2():
 
 
 def test_learned_kernel_is_the_printed_one():
-    """k(x, y) + k(x, Φ) M k(Φ, y) with M = S + Sᵀ + Sᵀ K₀ S (PROOFS B12), for any kernel."""
+    """k(x, y) + k(x, Φ) M k(Φ, y) with M = S + Sᵀ + Sᵀ K₀ S (theory: span), for any kernel."""
     X = two_classes()[0]
     rbf = kernels.RBF(gamma=0.05)
     metric = learn.ITML(rbf, n_basis=10, upper=0.9, lower=1.8)
@@ -78,7 +78,7 @@ def test_learned_kernel_is_the_printed_one():
     assert np.linalg.eigvalsh(expected).min() > -1e-9
 
 
-# ---- pairs outside of the basis (PROOFS B13)
+# ---- pairs outside of the basis (theory: outside)
 
 
 def test_pairs_outside_of_the_basis_reach_their_bound():
