@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "docs" / "figures").glob("*.svg"))
 # measured for long, or how fast: their rows are kept when they are measured again
-MISSING = ["lists", "peers_chi2", "peers_js", "peers_windows"]
+MISSING = ["peers_js", "peers_windows"]
 pytest.importorskip("matplotlib")
 
 
