@@ -40,7 +40,7 @@ MADE: dict[str, tuple[str, Callable[[Ragged], Kernel]]] = {
     ),
 }  # fmt: skip
 WALKS, IMPLICIT = "random walks", "Kernelized LSH"
-DEAR = ("SumMatch", "MaxSim")  # a millisecond a pair: on fewer photos
+EXPENSIVE = ("SumMatch", "MaxSim")  # a millisecond a pair: on fewer photos
 PALETTE = (curves.BLUE, curves.GREEN, curves.ORANGE, curves.PINK, curves.GREY, "#56b4e9")
 
 
@@ -127,8 +127,8 @@ def _panel(here: Sequence[Measurement]) -> curves.Panel:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on photos of Caltech-101."""
     options = report.options(__doc__, arguments)
-    cheap = [name for name in MADE if name not in DEAR]
-    runs, p = [(4039, 600, cheap), (1000, 200, [UNIFORM, "Corr", *DEAR])], 300
+    cheap = [name for name in MADE if name not in EXPENSIVE]
+    runs, p = [(4039, 600, cheap), (1000, 200, [UNIFORM, "Corr", *EXPENSIVE])], 300
     if options.quick:
         runs, p = [(80, 10, [UNIFORM, "Corr"])], 60
 

@@ -2,7 +2,7 @@
 
 Every method is one pipeline::
 
-    items --prepare--> items the kernel likes --embed--> vectors --search--> candidates
+    items --prepare--> prepared items --embed--> vectors --search--> candidates
           --re-rank with the kernel--> matches
 
 Methods: `exact`, `brute`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`,

@@ -48,7 +48,7 @@ def _ours(name: str, cls: str) -> dict[str, Entry]:
     }
 
 
-# where every kernel value is a call of Python, landmarks are dear
+# where every kernel value is a call of Python, landmarks are expensive
 _FEW: dict[str, Any] = {"own": False, "n_landmarks": 128, "n_components": 64}
 
 

@@ -129,7 +129,7 @@ def build(
             help="A setting of the method, such as n_landmarks=512; a wrong one lists all.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="The source of all chance.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The random seed.")] = 0,
     ids: IdsPath = None,
     id_column: IdColumn = None,
     key: Key = None,

@@ -124,7 +124,7 @@ class Embedding(Params):
     # ---- what it can use
 
     def _prepared(self, X: Any) -> Prepared:
-        """Return items as the kernel likes them; they must be as wide as those of `fit`."""
+        """Return prepared items; they must be as wide as those given to `fit`."""
         self._require_fitted()
         P = self.compared.prepare(X)
         if P.form is not None and self.n_features_ not in (0, P.form[1]):

@@ -1,4 +1,4 @@
-"""Maps of vectors that rank as a kernel although nothing is known of it: tried on a sample."""
+"""Maps of vectors that rank as an unknown kernel does, tried on a sample."""
 
 from collections.abc import Iterator
 

@@ -57,7 +57,7 @@ def usable(relaxation: float | None, limited: bool) -> float:
     """
     if relaxation is None:
         raise NotFittedError(
-            "Index.search: relaxed bounds are not calibrated for the items of now. Call "
+            "Index.search: relaxed bounds are not calibrated for the current items. Call "
             "index.calibrate(Q, probability=0.95) with queries like those to come."
         )
     if limited:

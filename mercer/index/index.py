@@ -256,7 +256,7 @@ class Index(Params):
 
         The true nearest item of a new query is then found by ``search(..., relaxed=True)`` with
         at least this probability, over the choice of both: the conformal argument. It holds for
-        the items of now: adding or removing forgets it.
+        the current items: adding or removing forgets it.
 
         Parameters
         ----------

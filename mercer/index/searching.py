@@ -139,7 +139,7 @@ class Search:
         return found
 
     def _prepared(self, Q: Any, parts: list[Part]) -> Prepared:
-        """Return queries as the kernel likes them; they must be of the form of the items."""
+        """Return prepared queries; they must have the same form as the items."""
         kernel = self.recipe.kernel
         P = kernel.prepare(Q)
         for part in parts[:1]:

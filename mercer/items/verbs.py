@@ -52,7 +52,7 @@ def rows_of(X: Any) -> Any:
     >>> items.rows_of(("a", "b"))
     ['a', 'b']
     """
-    _refuse_strangers(X)
+    _refuse_other_types(X)
     if hasattr(X, "to_numpy"):  # a pandas or polars table: its rows are the items
         X = X.to_numpy()
     if is_sparse(X):
@@ -62,7 +62,7 @@ def rows_of(X: Any) -> Any:
     return list(X) if isinstance(X, (tuple, range)) else X
 
 
-def _refuse_strangers(X: Any) -> None:
+def _refuse_other_types(X: Any) -> None:
     """Refuse what looks like a collection of items and is not."""
     if isinstance(X, (str, bytes)):
         raise InputError("got one string. Pass a list of items: [text].")

@@ -39,8 +39,8 @@ class CompiledKernel(Kernel):
         ``function(x, y)`` of two vectors, returning a number. It is compiled by numba at first
         use, so it may use loops, arithmetic, ``math`` and NumPy on one-dimensional arrays.
     psd : bool
-        Whether it is positive semi-definite. Nobody can check that for all items: certificates
-        rest on your word.
+        Whether it is positive semi-definite. This cannot be checked for all items, and
+        certificates rely on it.
     nonnegative : bool
         Whether items with negative values are refused.
     error : float, optional

@@ -263,7 +263,7 @@ def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> F
         ``function(x, y)`` returning a number, larger for more similar items. Short NumPy numbers
         arrive as int64 or float64, so that products of bytes do not overflow.
     psd : bool
-        Whether it is positive semi-definite; certificates rest on your word.
+        Whether it is positive semi-definite; certificates rely on it.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def from_gram(function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) 
         ``function(X, Y)`` returning shape (len(X), len(Y)), for slices of what the user passes.
         Arrays of short numbers arrive as int64 or float64.
     psd : bool
-        Whether it is positive semi-definite; certificates rest on your word.
+        Whether it is positive semi-definite; certificates rely on it.
 
     Examples
     --------

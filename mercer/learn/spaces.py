@@ -96,7 +96,7 @@ class BasisSpace:
         return self.kernel.prepare(self.basis)
 
     def prepare(self, X: Any) -> Prepared:
-        """Return items as the kernel likes them."""
+        """Return items prepared for the kernel."""
         P = self.kernel.prepare(X)
         self.kernel.require_alike(P, self._landmarks, ("the items", "the basis"))
         return P
