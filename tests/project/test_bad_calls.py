@@ -151,7 +151,7 @@ NOT_FITTED = {
     "search": (lambda: mercer.exact("chi2").search(X, 1), "Index.search: not fitted yet. Call index.fit(X) first."),
     "within": (lambda: mercer.exact("chi2").within(X, 1), "Index.within: not fitted yet. Call index.fit(X) first."),
     "transform": (lambda: KernelPCA("chi2").transform(X), "KernelPCA: not fitted yet. Call KernelPCA.fit(X) first."),
-    "relaxed": (lambda: INDEX.search(X, 1, relaxed=True), "Index.search: relaxed bounds are not calibrated for the items of now. Call index.calibrate(Q, probability=0.95) with queries like those to come."),
+    "relaxed": (lambda: INDEX.search(X, 1, relaxed=True), "Index.search: relaxed bounds are not calibrated for the current items. Call index.calibrate(Q, probability=0.95) with queries like those to come."),
 }  # fmt: skip
 
 
