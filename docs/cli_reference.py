@@ -22,37 +22,37 @@ $ mercer build photos.npy photos.index --kernel chi2 --l1
 $ mercer search photos.index queries.npy -k 5 --l1
 ```
 
-Items and queries are read from these files, each with one row per item:
+Items and queries are read from files with one row per item:
 
 | file | content |
 |---|---|
 | `.npy` | an array |
-| `.npz` | an array, called `X` or by `--key`; or a sparse matrix, as `scipy.sparse.save_npz` writes it |
-| `.npz` of sets | all vectors as `values` (or `desc`), where each set begins and the last one ends as `offsets`, and perhaps `positions` (or `xy`) |
-| a folder | a set in each `.npy` file, of shape (size, features); the names of the files are the ids |
-| `.fvecs` `.ivecs` `.bvecs` | rows of float32, int32 or uint8, each after its length as int32 |
-| `.fbin` `.u8bin` `.i8bin` | two uint32, the numbers of rows and columns, then float32, uint8 or int8 |
-| `.csv` `.tsv` | numbers; a first line without any is a header; `--id-column` names a column of ids |
+| `.npz` | an array named `X`, or as `--key` says; or a sparse matrix written by `scipy.sparse.save_npz` |
+| `.npz` of sets | all vectors as `values` (or `desc`), the start of each set and the end of the last one as `offsets`, and optionally `positions` (or `xy`) |
+| a folder | one set in each `.npy` file, of shape (size, features); the file names are the ids |
+| `.fvecs` `.ivecs` `.bvecs` | rows of float32, int32 or uint8, each preceded by its length as int32 |
+| `.fbin` `.u8bin` `.i8bin` | the numbers of rows and columns as two uint32, then float32, uint8 or int8 |
+| `.csv` `.tsv` | numbers; a first line without any numbers is a header; `--id-column` names a column of ids |
 | `-` | standard input: `.csv` or `.npy` |
 
-`.npy`, vector and `bin` files are mapped into memory, not read as a whole. As in Python, kernels of
-bits take uint8 as bits packed by `numpy.packbits`, and other types as zeros and ones.
+`.npy`, vector and `bin` files are mapped into memory, not read as a whole. As in Python, kernels for
+bits read uint8 as bits packed by `numpy.packbits`, and other types as zeros and ones.
 
-Items of a kernel of [sets](items.md#sets-of-vectors) are sets of vectors. Such a kernel takes from
-them what it needs to know, such as the size of its bins; `--param` changes it.
+Items of a kernel for [sets](items.md#sets-of-vectors) are sets of vectors. Such a kernel takes its
+parameters, such as the size of its bins, from the items; `--param` overrides them.
 
-Ids are integers where all of them are written as one, and strings otherwise. Without ids, items are
-numbered from 0 in the order of their rows; so are queries.
+Ids are integers if all of them are written as integers, and strings otherwise. Without ids, items and
+queries are numbered from 0 in the order of their rows.
 
-Answers are a table of at most 200 lines for people, or for programs:
+Answers are printed as a table of at most 200 lines, or written in a format for programs:
 
 | `--format` | content |
 |---|---|
-| `jsonl` | an object on each line: `query`, `ids`, `scores`, `distances`, `exact`, `evaluations` |
-| `npz` | arrays of these names, and `queries`; after `search` with a row of k matches for each query (id -1 or empty where there are fewer), after `within` in one row, the matches of query i from `offsets[i]` to `offsets[i + 1]` |
+| `jsonl` | one object per line: `query`, `ids`, `scores`, `distances`, `exact`, `evaluations` |
+| `npz` | arrays of these names, and `queries`; from `search`, a row of k matches for each query (id -1 or empty where there are fewer); from `within`, all matches in one row, those of query i from `offsets[i]` to `offsets[i + 1]` |
 
-An error is one line on standard error and the status 2; Ctrl-C gives 130. `add` and `remove` change
-the folder in one step: when they fail, the index is what it was before.
+An error prints one line to standard error and exits with status 2; Ctrl-C gives 130. `add` and `remove`
+change the folder in one step: if they fail, the index stays as it was.
 
 """
 
