@@ -29,7 +29,7 @@ def megabytes(index: mercer.Index) -> float:
     for segment in index.segments_.members:
         head = index.searcher_._view(segment.rows, None).head
         held += [array for array in vars(head).values() if isinstance(array, np.ndarray)]
-        held += [segment.rows.vectors, segment.own, segment.ids, segment.removed]
+        held += [segment.rows.vectors, segment.diag, segment.ids, segment.removed]
     return sum(array.nbytes for array in held) / 1e6
 
 

@@ -10,6 +10,7 @@ from mercer import items, kernels
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.border import border
+from mercer.runtime.lazy import forget, lazy
 from mercer.runtime.params import Params
 
 Floats = npt.NDArray[np.float32]
@@ -48,7 +49,7 @@ class Embedding(Params):
     def _validate(self) -> None:
         kernels.get(self.kernel)
 
-    @property
+    @lazy
     def compared(self) -> Kernel:
         """The kernel that items are prepared for."""
         return kernels.get(self.kernel)
@@ -68,7 +69,9 @@ class Embedding(Params):
         y : None
             Not used; here for scikit-learn's pipelines.
         """
+        forget(self)
         self._fit(items.rows_of(X))
+        forget(self)  # what followed from half of what it has learned
         return self
 
     @border
@@ -86,7 +89,7 @@ class Embedding(Params):
         """
         return self._transform(self._prepared(X))
 
-    def own(self, P: Prepared) -> npt.NDArray[np.float64]:
+    def diag(self, P: Prepared) -> npt.NDArray[np.float64]:
         """Return k(x, x) of items, which the squared lengths of their vectors stand for."""
         return np.asarray(self.compared.diag(P.under(self.compared), dtype=np.float64))
 
@@ -126,7 +129,8 @@ class Embedding(Params):
     def _prepared(self, X: Any) -> Prepared:
         """Return prepared items; they must be as wide as those given to `fit`."""
         self._require_fitted()
-        P = self.compared.prepare(X)
+        ready = isinstance(X, Prepared) and X.kernel is self.compared
+        P: Prepared = X if ready else self.compared.prepare(X)
         if P.form is not None and self.n_features_ not in (0, P.form[1]):
             raise InputError(
                 f"items have {P.form[1]} features but it was fitted on {self.n_features_}. Pass "

@@ -131,12 +131,12 @@ class Euclidean(Embedding):
         self.map_ = map_
         Z = map_.fit_transform(sample.under(map_.compared))
         self.mean_, self.axes_ = principal(Z, self.n_components) or (None, None)
-        self.top_ = _top(map_.own(sample)) if by_value else None
+        self.top_ = _top(map_.diag(sample)) if by_value else None
 
     def _learn_kpca(self, sample: Prepared, map_: KernelPCA) -> None:
         self.map_ = map_
         self.mean_ = self.axes_ = None
-        self.top_ = _top(map_.own(sample))
+        self.top_ = _top(map_.diag(sample))
 
     def _declared(self, how: str) -> tuple[Embedding, bool] | None:
         """Return the map that the kernel's own facts name, and whether values rank, or None."""
@@ -188,7 +188,7 @@ class Euclidean(Embedding):
         Z = self._mapped(P)
         if self.top_ is None:
             return Z
-        return _widened(Z, np.sqrt(np.maximum(self.top_ - self.map_.own(P), 0)))
+        return _widened(Z, np.sqrt(np.maximum(self.top_ - self.map_.diag(P), 0)))
 
     @border
     def query(self, X: Any, *, n_jobs: int | None = None) -> Floats:
@@ -200,16 +200,18 @@ class Euclidean(Embedding):
         rows = P.under(self.map_.compared)
         if self.axes_ is None or self.mean_ is None:
             return self.map_.transform(rows)
+        if len(rows) <= BLOCK:
+            return np.asarray((self.map_.transform(rows) - self.mean_) @ self.axes_)
         out = np.empty((len(P), self.axes_.shape[1]), np.float32)
         for span in parallel.spans(len(P), BLOCK):
             np.matmul(self.map_.transform(rows[span]) - self.mean_, self.axes_, out=out[span])
         return out
 
 
-def _top(own: Array) -> float | None:
+def _top(diag: Array) -> float | None:
     """Return the largest k(x, x), or None where all are the same."""
-    varies = own.max() - own.min() > EVEN * np.abs(own).max()
-    return float(own.max()) if varies else None
+    varies = diag.max() - diag.min() > EVEN * np.abs(diag).max()
+    return float(diag.max()) if varies else None
 
 
 def _widened(Z: Floats, column: Array | int) -> Floats:

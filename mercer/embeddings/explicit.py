@@ -9,6 +9,7 @@ from mercer import items, kernels
 from mercer.embeddings.base import Embedding, Floats
 from mercer.errors import InputError
 from mercer.kernels import Alike, Kernel, Prepared
+from mercer.runtime.lazy import lazy
 from mercer.runtime.params import stored
 
 
@@ -80,12 +81,12 @@ class Explicit(Embedding):
         """
         return next((one for one in kernel.alike() if one.kernel.explicit), None)
 
-    def own(self, P: Prepared) -> npt.NDArray[np.float64]:
+    def diag(self, P: Prepared) -> npt.NDArray[np.float64]:
         """Return |φ(x)|² of items."""
         known = self._known.kernel
         return np.asarray(known.diag(P.under(known), dtype=np.float64))
 
-    @property
+    @lazy
     def _known(self) -> Alike:
         found = self.of(self.compared)
         assert found is not None

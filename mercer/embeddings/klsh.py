@@ -10,6 +10,7 @@ from mercer.embeddings.subspace import Matrix, Spectrum, centred
 from mercer.embeddings.theory import SAMPLE, sampled_floors
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
+from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, check_number, stored
 
 CENTERS = ("both", "landmarks", "none")
@@ -99,7 +100,7 @@ class KLSHDirections(LandmarkMap):
             )
         super()._validate()
 
-    @property
+    @lazy
     def compared(self) -> Kernel:
         """The kernel after normalisation and transformation, in this order."""
         kernel = kernels.get(self.kernel)

@@ -22,6 +22,7 @@ from mercer.embeddings.theory import SAMPLE, sampled_floors
 from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import TINY, unit
+from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, stored
 
 LONGEST = 4096  # reach with which float32 moves a vector by a thousandth of its length
@@ -131,7 +132,7 @@ class KernelPCA(LandmarkMap):
             )
         super()._validate()
 
-    @property
+    @lazy
     def compared(self) -> Kernel:
         """The kernel, normalised if asked for."""
         kernel = kernels.get(self.kernel)

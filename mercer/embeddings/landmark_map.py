@@ -10,6 +10,7 @@ from mercer.embeddings.subspace import Matrix
 from mercer.kernels import Prepared
 from mercer.kernels.sampling import sampled
 from mercer.runtime import parallel
+from mercer.runtime.lazy import lazy
 
 BLOCK = 1024  # items embedded in one task: weights are packed once for so many
 
@@ -43,18 +44,24 @@ class LandmarkMap(Embedding):
         kernel.require_alike(P, self.landmarks_, ("the items", "the landmarks"))
         error = kernel.tolerance(P, self.landmarks_, dtype=np.float64)
         out = np.empty((len(P), self._width), np.float32)
-        precision = self._precision
-        weights, offsets = (A.astype(precision) for A in (self.weights_, self.offsets_))
+        weights, offsets = self._affine
 
         def fill(span: slice) -> None:
-            crossed = np.empty((span.stop - span.start, len(self.landmarks_)), precision)
-            kernel.tile(P[span], self.landmarks_, crossed, (span.start, 0))
+            some = P[span]
+            crossed = np.empty((span.stop - span.start, len(self.landmarks_)), weights.dtype)
+            kernel.tile(some, self.landmarks_, crossed, (span.start, 0))
             Z = crossed @ weights
             Z -= offsets
-            out[span] = self._finished(Z, crossed, P[span], span.start, error)
+            out[span] = self._finished(Z, crossed, some, span.start, error)
 
         parallel.over(len(P), BLOCK, fill, "embedding", n_jobs=kernel.n_jobs)
         return out
+
+    @lazy
+    def _affine(self) -> tuple[Matrix, Matrix]:
+        """Weights and offsets in the precision that vectors are computed in."""
+        precision = self._precision
+        return self.weights_.astype(precision), self.offsets_.astype(precision)
 
     @property
     def _precision(self) -> type[np.floating]:

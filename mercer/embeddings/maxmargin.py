@@ -11,6 +11,7 @@ from mercer.embeddings.landmark_map import LandmarkMap
 from mercer.embeddings.subspace import Matrix
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Ids
+from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, check_number, stored
 
 MOST_STEPS = 100_000  # of one SVM; far more than 32 items need, unless C is huge and nothing splits
@@ -82,7 +83,7 @@ class MaxMarginDirections(LandmarkMap):
         check_number("C", self.C, above=0)
         super()._validate()
 
-    @property
+    @lazy
     def compared(self) -> Kernel:
         """The kernel, normalised where `normalize` says so."""
         kernel = kernels.get(self.kernel)

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from mercer import items, kernels
+from mercer.errors import KernelError
 from mercer.index import Matches
 from mercer.index.comparison import Comparison
 from mercer.index.pace import Pace
-from mercer.index.parts import DOUBLE, SINGLE, Own, Part
 from mercer.index.ranking import TILE_ROWS, Ranking
 from mercer.index.recipe import Recipe
 from mercer.index.searching import Search, places
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
+from mercer.index.views import DOUBLE, SINGLE, Doubles, View
 from mercer.kernels import Kernel, Prepared
 from mercer.methods import brute
 from mercer.runtime import parallel, progress
@@ -72,23 +73,44 @@ def ground_truth(
     made = brute(kernel)
     recipe = Recipe(kernel, made.embedding, made.searcher)
     comparison = Comparison(recipe, P, min(k, items.length(X)))
-    own = np.empty(items.length(X))
-    tolerances: dict[DType, float] = {SINGLE: 0.0, DOUBLE: 0.0}
+    seen = _Seen(items.length(X))
     with progress.bar("comparing all pairs", items.length(X)) as advance:
         for first_row, block in items.blocks(X, _block_rows(kernel, X, len(P))):
             R = kernel.prepare(block, first_row=first_row)
             kernel.require_alike(P, R, ("the queries", "the items"))
-            part = Part(_segment(R, kernel.diag(R, dtype=DOUBLE)), first_row)
-            own[first_row : first_row + len(R)] = part.own
-            tolerances = {one: max(tolerances[one], part.tolerance(P, one)) for one in tolerances}
-            comparison.compare(part)
+            view = View(_segment(R, _diag(R)), first_row)
+            seen.note(P, view)
+            comparison.compare(view)
             advance(len(R))
     search = Search(recipe, _RowNumbers(), Pace())
     found = [
-        search.settled(ranking, [_Read(kernel, X, ranking, own, tolerances)], k)
+        search.settled(ranking, [_Read(kernel, X, ranking, seen)], k)
         for ranking in comparison.merged()
     ]
     return Matches.concatenate(found)
+
+
+class _Seen:
+    """What is kept of all items, as they are read: lengths, and what rounding may do to values."""
+
+    def __init__(self, n: int) -> None:
+        self.diag = np.empty(n)  # at least k(x, x) of each
+        self.tolerances: dict[DType, float] = {SINGLE: 0.0, DOUBLE: 0.0}
+
+    def note(self, P: Prepared, view: View) -> None:
+        """Keep what is needed of one block."""
+        for dtype, known in self.tolerances.items():
+            self.tolerances[dtype] = max(known, view.tolerance(P, dtype))
+        rows = slice(view.first, view.first + view.n_rows)
+        self.diag[rows] = np.abs(view.diag) * (1 + 2 * self.tolerances[SINGLE])
+
+
+def _diag(R: Prepared) -> Array:
+    """Return k(x, x): in float32, which is faster, unless it is too large for that."""
+    try:
+        return np.asarray(R.kernel.diag(R))
+    except KernelError:
+        return np.asarray(R.kernel.diag(R, dtype=DOUBLE))
 
 
 class _RowNumbers(Segments):
@@ -99,39 +121,37 @@ class _RowNumbers(Segments):
         return rows
 
 
-class _Read(Part):
+class _Read(View):
     """All items, of which only those that a ranking found are held."""
 
-    def __init__(
-        self, kernel: Kernel, X: Any, ranking: Ranking, own: Array,
-        tolerances: dict[DType, float],
-    ) -> None:  # fmt: skip
+    def __init__(self, kernel: Kernel, X: Any, ranking: Ranking, seen: _Seen) -> None:
         self.found = np.unique(ranking.ids[ranking.ids >= 0])
         held = kernel.prepare(items.take(X, self.found))
-        super().__init__(_segment(held, own[self.found]))
-        self.kernel, self.X, self.all_own, self.tolerances = kernel, X, own, tolerances
-        self.largest = float(np.sqrt(np.abs(own).max()))
-        self.usual = float(np.sqrt(np.median(np.abs(own))))
+        super().__init__(_segment(held, kernel.diag(held, dtype=DOUBLE)))
+        self.kernel, self.X, self.seen = kernel, X, seen
+        self.largest = float(np.sqrt(seen.diag.max()))
+        self.usual = float(np.sqrt(np.median(seen.diag)))
 
     def tolerance(self, P: Prepared, dtype: DType = SINGLE) -> float:
         """Return the largest of all blocks."""
-        return self.tolerances[dtype]
+        return self.seen.tolerances[dtype]
 
     def find(self, ids: Ids) -> Ids:
         """Return where rows are held."""
         return np.where(ids >= 0, np.searchsorted(self.found, ids), -1)
 
-    def longer_than(self, length: float, step: int) -> Iterator[tuple[Ids, Prepared, Own]]:
+    def longer_than(self, length: float, step: int) -> Iterator[tuple[Ids, Prepared, Doubles]]:
         """Yield the rows with a larger √k(x, x), which are read once more."""
-        rows = np.flatnonzero(np.abs(self.all_own) > length**2)
+        rows = np.flatnonzero(self.seen.diag > length**2)
         for span in parallel.spans(len(rows), step):
             some = rows[span]
-            yield some, self.kernel.prepare(items.take(self.X, some)), self.all_own[some]
+            P = self.kernel.prepare(items.take(self.X, some))
+            yield some, P, self.kernel.diag(P, dtype=DOUBLE)
 
 
-def _segment(R: Prepared, own: Array) -> Segment:
+def _segment(R: Prepared, diag: Array) -> Segment:
     rows = np.arange(len(R))
-    return Segment(R, own, AllRows(len(R)), rows, np.zeros(len(R), bool))
+    return Segment(R, diag, AllRows(len(R)), rows, np.zeros(len(R), bool))
 
 
 def _block_rows(kernel: Kernel, X: Any, n_queries: int) -> int:

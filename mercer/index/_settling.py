@@ -1,4 +1,7 @@
-"""The compiled loops that settle a ranking in double precision."""
+"""The compiled loops that settle a ranking in double precision.
+
+They fill arrays that they are given: returning one takes numba longer than settling a query.
+"""
 
 import math
 
@@ -9,50 +12,90 @@ from mercer.runtime.topk import is_worse
 
 
 @cached_njit(nogil=True)
-def contenders(ids, scores, margins, k):  # type: ignore[no-untyped-def]
-    """Return the ids whose score is within the margin of the k-th, -1 beside them, best first.
+def contenders(ids, scores, margins, k, kept):  # type: ignore[no-untyped-def]
+    """Keep the ids whose score is at most twice the margin below the k-th; -1 for others.
 
-    Both come with the best first. There are k columns, and more where a query needs them.
+    Both come with the best first.
     """
-    n, most = ids.shape
-    width = k
-    for i in range(n):
-        while width < most and scores[i, width] >= scores[i, k - 1] - margins[i]:
-            width += 1
-    kept = np.full((n, width), -1, np.int64)
-    for i in range(n):
-        for j in range(width):
-            if scores[i, j] >= scores[i, k - 1] - margins[i]:
-                kept[i, j] = ids[i, j]
-    return kept
+    for i in range(ids.shape[0]):
+        floor = scores[i, k - 1] - 2 * margins[i]
+        for j in range(ids.shape[1]):
+            kept[i, j] = ids[i, j] if scores[i, j] >= floor else -1
 
 
 @cached_njit(nogil=True)
-def keep_values(rows, single, double, slack, scores):  # type: ignore[no-untyped-def]
-    """Copy the values of rows to their scores; return the place of the first odd one, or -1.
+def find_rows(ids, first, n, rows):  # type: ignore[no-untyped-def]
+    """Tell which of the n rows from `first` on each id is; -1 for other ids."""
+    for i in range(ids.shape[0]):
+        for j in range(ids.shape[1]):
+            row = ids[i, j] - first
+            rows[i, j] = row if ids[i, j] >= 0 and 0 <= row < n else -1
 
-    Rows of -1 are skipped. A value is odd that differs from the `single` one by more than `slack`.
+
+@cached_njit(nogil=True)
+def keep_values(  # type: ignore[no-untyped-def]
+    rows, single, double, queries_diag, rows_diag, tolerance, tiny, scores, diag
+):
+    """Copy the values of rows to their scores, and their k(x, x) to `diag`; -1 is skipped.
+
+    Return the place of the first value that differs from the `single` one by more than
+    `tolerance` allows, or -1.
     """
     odd = -1
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            if rows[i, j] >= 0:
-                scores[i, j] = double[i, j]
-                if odd < 0 and abs(single[i, j] - double[i, j]) > slack[i, j]:
-                    odd = i * rows.shape[1] + j
+            if rows[i, j] < 0:
+                continue
+            value, diag[i, j] = double[i, j], rows_diag[rows[i, j]]
+            scores[i, j] = value
+            scale = max(math.sqrt(abs(queries_diag[i] * diag[i, j])), abs(value))
+            if odd < 0 and abs(single[i, j] - value) > tolerance * scale + tiny:
+                odd = i * rows.shape[1] + j
     return odd
 
 
 @cached_njit(nogil=True)
-def settled(ids, scores, squares, k):  # type: ignore[no-untyped-def]
-    """Return the k best ids of each query, their scores and distances.
+def bound_errors(diag, worst_scale, usual_scale, tiny, root, worst, usual):  # type: ignore[no-untyped-def]
+    """Fill in √k(q, q), and the rounding of items of any and of usual length."""
+    for i in range(len(diag)):
+        root[i] = math.sqrt(max(diag[i], 0.0))
+        worst[i] = worst_scale * root[i] + tiny
+        usual[i] = usual_scale * root[i]
+
+
+@cached_njit(nogil=True)
+def judge(  # type: ignore[no-untyped-def]
+    listed, scores, proven, margins, allowed, root, rounding, unit, tolerance
+):
+    """State the tolerance of the k best of each query (theory: settling).
+
+    `listed` has the float32 scores of whole lists, `scores` those of the k best in double
+    precision. Rows that fell out of a list may be above the last of the best, by their rounding,
+    the `margins`; up to what is `allowed` that is stated. So is the `rounding` of two values in
+    double precision, a share of `root`, and that of the last one to float32. Lists with places
+    left lost no row. Return whether, beside a `proven` answer, some row may be above by more than
+    is allowed.
+    """
+    doubtful = False
+    for i in range(listed.shape[0]):
+        fallen, last = listed[i, -1], scores[i, -1]
+        above = fallen + margins[i] - last if math.isfinite(fallen) else 0.0
+        doubtful |= proven[i] and above > allowed[i]
+        rounded = 2 * rounding * root[i] + (unit * abs(last) if math.isfinite(last) else 0.0)
+        tolerance[i] = max(rounded, min(above, allowed[i]))
+    return doubtful
+
+
+@cached_njit(nogil=True)
+def keep_best(  # type: ignore[no-untyped-def]
+    ids, scores, queries_diag, diag, best_ids, best_scores, distances
+):
+    """Keep the best ids of each query, with their scores and distances.
 
     The larger score comes first, then the smaller id; -1 has the score of minus infinity.
-    `squares` has k(q, q) + k(x, x).
+    `diag` has the k(x, x) of each.
     """
-    n, width = ids.shape
-    best_ids = np.full((n, k), -1, np.int64)
-    best_scores, distances = np.full((n, k), -np.inf), np.full((n, k), np.inf)
+    (n, width), k = ids.shape, best_ids.shape[1]
     order = np.empty(width, np.int64)
     for i in range(n):
         n_found = 0
@@ -67,11 +110,15 @@ def settled(ids, scores, squares, k):  # type: ignore[no-untyped-def]
                 place -= 1
             order[place] = j
             n_found += 1
-        for place in range(min(k, n_found)):
+        for place in range(k):
+            if place >= n_found:
+                best_ids[i, place] = -1
+                best_scores[i, place], distances[i, place] = -np.inf, np.inf
+                continue
             j = order[place]
             best_ids[i, place], best_scores[i, place] = ids[i, j], scores[i, j]
-            distances[i, place] = math.sqrt(max(squares[i, j] - 2 * scores[i, j], 0.0))
-    return best_ids, best_scores, distances
+            square = queries_diag[i] + diag[i, j] - 2 * scores[i, j]
+            distances[i, place] = math.sqrt(max(square, 0.0))
 
 
 @cached_njit(nogil=True)

@@ -1,8 +1,8 @@
-"""Compare queries with all rows, part after part, on threads: brute force."""
+"""Compare queries with all rows, view after view, on threads: brute force."""
 
-from mercer.index.parts import Part, Queries
 from mercer.index.ranking import SPARE, Ranking
 from mercer.index.recipe import Recipe
+from mercer.index.views import Queries, View
 from mercer.kernels import Prepared
 from mercer.runtime import parallel
 
@@ -12,7 +12,7 @@ KEPT = 1 << 22  # items kept for the queries of one task, at most
 
 
 class Comparison:
-    """The k best items of queries among the parts compared so far."""
+    """The k best items of queries among the views compared so far."""
 
     def __init__(self, recipe: Recipe, P: Prepared, k: int) -> None:
         self.threads = parallel.count(recipe.kernel.n_jobs)
@@ -27,11 +27,11 @@ class Comparison:
             [Ranking(recipe, block, [], k, {}) for block in blocks] for _ in range(n_cuts)
         ]
 
-    def compare(self, part: Part) -> None:
-        """Compare all queries with the rows of a part that are allowed."""
-        cuts = parallel.spans(len(part.items), -(-len(part.items) // len(self.rankings)))
+    def compare(self, view: View) -> None:
+        """Compare all queries with the rows of a view that are allowed."""
+        cuts = parallel.spans(len(view.items), -(-len(view.items) // len(self.rankings)))
         tasks = [
-            (ranking, part, cut)
+            (ranking, view, cut)
             for rankings, cut in zip(self.rankings, cuts, strict=False)
             for ranking in rankings
         ]

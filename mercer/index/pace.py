@@ -1,12 +1,16 @@
 """How many threads some queries are worth, by what the last ones took."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sized
+from typing import TypeVar
 
 from mercer.runtime import parallel
 
 WORTH = 3e-3  # seconds of work for each thread: starting one and waiting for it costs a third
+
+
+Block = TypeVar("Block", bound=Sized)
+Answer = TypeVar("Answer")
 
 
 class Pace:
@@ -28,9 +32,16 @@ class Pace:
             return most
         return max(1, min(most, int(n_queries * self.seconds / WORTH)))
 
-    @contextmanager
-    def timing(self, n_queries: int) -> Iterator[None]:
-        """Learn from so many queries, by the time that the thread was at work."""
-        started = time.thread_time()
-        yield
-        self.seconds = (time.thread_time() - started) / n_queries
+    def timed(self, answer: Callable[[Block], Answer]) -> Callable[[Block], Answer]:
+        """Return a function that answers blocks of queries and learns what that took.
+
+        It counts the time that its thread was at work.
+        """
+
+        def measure(block: Block) -> Answer:
+            started = time.thread_time()
+            answered = answer(block)
+            self.seconds = (time.thread_time() - started) / len(block)
+            return answered
+
+        return measure

@@ -48,7 +48,7 @@ def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str,
 def _pack_segment(segment: Segment) -> dict[str, Any]:
     return {
         "items": segment.items.pack(),
-        "own": segment.own,
+        "own": segment.diag,
         "rows": {name: plain(value) for name, value in segment.rows.kept().items()},
         "ids": segment.ids,
         "removed": segment.removed,
@@ -83,17 +83,17 @@ def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
 def _unpack_segment(tree: dict[str, Any], kernel: Kernel, searcher: Searcher) -> Segment:
     P = Prepared.unpack(tree["items"], kernel)
     rows: Rows = searcher.rows.read(**tree["rows"])
-    own, ids, removed = tree["own"], tree["ids"], tree["removed"]
+    diag, ids, removed = tree["own"], tree["ids"], tree["removed"]
     require_lengths(
-        "a segment", items=len(P), rows=len(rows), own=len(own), ids=len(ids),
+        "a segment", items=len(P), rows=len(rows), own=len(diag), ids=len(ids),
         removed=len(removed),
     )  # fmt: skip
-    if own.dtype != np.float64 or removed.dtype != bool or ids.dtype.kind not in "iU":
+    if diag.dtype != np.float64 or removed.dtype != bool or ids.dtype.kind not in "iU":
         raise StoreError(
-            f"a segment has k(x, x) as {own.dtype}, ids as {ids.dtype} and its mask as "
+            f"a segment has k(x, x) as {diag.dtype}, ids as {ids.dtype} and its mask as "
             f"{removed.dtype}, not as float64, integers or strings, and bool. {RESTORE}"
         )
-    return Segment(P, own, rows, ids, removed)
+    return Segment(P, diag, rows, ids, removed)
 
 
 def check_kernel(

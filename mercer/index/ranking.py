@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import cast
+from itertools import accumulate, pairwise
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from mercer.index._settling import drop_known, keep_most_promising
-from mercer.index.parts import DOUBLE, SINGLE, Part, Queries
+from mercer.index._settling import bound_errors, drop_known, keep_most_promising
 from mercer.index.recipe import Recipe
+from mercer.index.views import DOUBLE, SINGLE, Queries, View
 from mercer.kernels import Kernel
 from mercer.kernels.similarity import TINY, unit
 from mercer.runtime import parallel, topk
-from mercer.runtime.arrays import Array, Ids
+from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.lazy import lazy
 from mercer.search.base import BoundedSearcher, Candidates, Floats, Mask
 
@@ -26,27 +26,42 @@ MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared
 TILE_ROWS = 1024
 
 
+def usual_candidates(k: int) -> int:
+    """Return how many candidates are scored where nothing tells when to stop."""
+    return max(LEAST, 10 * k)
+
+
+class Errors(NamedTuple):
+    """Bounds of the rounding of one float32 score, for each query."""
+
+    root: Array  # √k(q, q), which they are proportional to
+    worst: Array  # of any item
+    usual: Array  # of an item of usual length
+
+
 class Ranking:
-    """The k best items of some queries so far, over all parts.
+    """The k best items of some queries so far, over all views.
 
     `tolerances` tells what rounding may move kernel values by, as `Kernel.tolerance`, for each
-    part by its first row.
+    view by its first row.
     """
 
     def __init__(
-        self, recipe: Recipe, queries: Queries, parts: list[Part], k: int,
+        self, recipe: Recipe, queries: Queries, views: list[View], k: int,
         tolerances: dict[int, float],
     ) -> None:  # fmt: skip
         self.kernel, self.searcher, self.bounded = recipe.kernel, recipe.searcher, recipe.bounded
-        self.queries, self.parts, self.k = queries, parts, k
+        self.queries, self.views, self.k = queries, views, k
         self.tolerances = tolerances
         n = len(queries)
         self.ids, self.scores = topk.empty(n, k + SPARE)
         self.evaluations = np.zeros(n, np.int64)
         self.proven = np.zeros(n, bool)
         self.disproof: str | None = None
-        self.slacks: dict[int, float] = {}
-        self.errors: dict[int, Array] = {}
+
+    def __len__(self) -> int:
+        """Return the number of queries."""
+        return len(self.evaluations)
 
     # ---- ways to search
 
@@ -55,39 +70,37 @@ class Ranking:
 
         A first threshold comes from rows that look good; it saves looking at most bounds.
         """
-        if not self.parts:
+        if not self.views:
             return
         bounds = cast(BoundedSearcher, self.searcher)
         Zq = self._vectors
-        found = [bounds.seeds(part.rows, Zq, self.k, part.allowed) for part in self.parts]
+        found = [bounds.seeds(view.rows, Zq, self.k, view.allowed) for view in self.views]
         seeds = _best_of(found, self.k)[0]
-        for part, some in zip(self.parts, seeds, strict=True):
-            scores = self._score(part, some.rows, some.values, bounds.seed_share)
-            self._offer(part, some.rows, scores)
-        for part, known in zip(self.parts, seeds, strict=True):
-            floors = self._threshold() - self.worst_error
-            some = bounds.reaching(part.rows, Zq, floors, part.allowed, relaxed, self._give_up)
-            self._compare_all(part, some.given_up, known)
-            self._descend(part, some, relaxed, np.sort(known.rows, axis=1))
+        for view, some in zip(self.views, seeds, strict=True):
+            scores = self._score(view, some.rows, some.values, bounds.seed_share)
+            self._offer(view, some.rows, scores)
+        for view, known in zip(self.views, seeds, strict=True):
+            floors = self._threshold() - self.errors.worst
+            some = bounds.reaching(view.rows, Zq, floors, view.allowed, relaxed, self._give_up)
+            self._compare_all(view, some.given_up, known)
+            self._descend(view, some, relaxed, np.sort(known.rows, axis=1))
         self.proven[:] = relaxed == 1.0
 
-    def search_some(self, n: int | None = None, effort: int | None = None) -> None:
+    def search_some(self, n: int, effort: int | None = None) -> None:
         """Evaluate at most n candidates of each query, the most promising first.
 
-        Ten times as many as are wanted by default, and at least 100. `effort` is for searchers
-        that take it.
+        `effort` is for searchers that take it.
         """
-        n = max(LEAST, 10 * self.k) if n is None else n
-        if not self.parts:
+        if not self.views:
             return
         # where values are bounds, one more tells what the others cannot exceed
         find, Zq = self.searcher.candidates, self._vectors
-        found = [find(p.rows, Zq, n + self.bounded, p.allowed, effort) for p in self.parts]
+        found = [find(p.rows, Zq, n + self.bounded, p.allowed, effort) for p in self.views]
         kept, following = _best_of(found, n)
-        for part, some in zip(self.parts, kept, strict=True):
-            self._descend(part, some)
-        everything = self.evaluations == sum(part.n_allowed for part in self.parts)
-        self.proven[:] = everything | self._nothing_better(following)
+        for view, some in zip(self.views, kept, strict=True):
+            self._descend(view, some)
+        everything = sum(view.n_allowed for view in self.views)
+        self.proven = (self.evaluations == everything) | self._nothing_better(following)
 
     def _nothing_better(self, following: Floats) -> Mask:
         """Whether no item that was left out can score above the k-th best by more than rounding.
@@ -97,41 +110,44 @@ class Ranking:
         """
         threshold = self._threshold()
         if self.bounded:
-            return np.asarray(following < threshold - self.worst_error)
-        largest = max(part.largest for part in self.parts)
-        return np.asarray(self.kernel.psd & (self.root * largest <= threshold + self.worst_error))
+            return np.asarray(following < threshold - self.errors.worst)
+        if not self.kernel.psd:
+            return np.zeros(len(self), bool)
+        largest = max(view.largest for view in self.views)
+        return np.asarray(self.errors.root * largest <= threshold + self.errors.worst)
 
     def search_above(self, score: float) -> list[tuple[Ids, Array]]:
         """Return, for each query, every row that scores at least so much, best first."""
         kept: list[list[tuple[Ids, Array]]] = [[] for _ in range(len(self.queries))]
         find = self._above_by_bounds if self.bounded else self._above_by_comparing
-        for part in self.parts:
+        for view in self.views:
             # a value off by a share of itself is off by no more than that of the score, where
             # it matters
-            error = np.maximum(self.error(part), self.tolerances[part.first] * abs(score))
-            rows, bounds = find(part, np.float32(score) - error)
-            scores = self._score(part, rows, bounds, dtype=DOUBLE)
+            worst = self._errors([view]).worst
+            error = np.maximum(worst, self.tolerances[view.first] * abs(score))
+            rows, bounds = find(view, np.float32(score) - error)
+            scores = self._score(view, rows, bounds, dtype=DOUBLE)
             for query, (named, values) in enumerate(zip(rows, scores, strict=True)):
                 good = values >= score
-                kept[query].append((part.first + named[good], values[good]))
+                kept[query].append((view.first + named[good], values[good]))
         self.proven[:] = True
         return [_joined(lists) for lists in kept]
 
-    def _above_by_bounds(self, part: Part, floors: Array) -> tuple[Ids, Array | None]:
+    def _above_by_bounds(self, view: View, floors: Array) -> tuple[Ids, Array | None]:
         """Return the rows whose bounds reach the floors, and the bounds."""
         bounds = cast(BoundedSearcher, self.searcher)
-        some = bounds.reaching(part.rows, self._vectors, floors, part.allowed)
-        some.rows[:] = self._below_ceiling(part, some.rows, floors)
+        some = bounds.reaching(view.rows, self._vectors, floors, view.allowed)
+        some.rows[:] = self._below_ceiling(view, some.rows, floors)
         self.evaluations += (some.rows >= 0).sum(axis=1)
         return some.rows, some.values
 
-    def _above_by_comparing(self, part: Part, floors: Array) -> tuple[Ids, Array | None]:
+    def _above_by_comparing(self, view: View, floors: Array) -> tuple[Ids, Array | None]:
         """Return the rows whose float32 scores reach the floors."""
         hits = [
             np.argwhere(tile >= floors[:, None]) + np.array([0, start])
-            for start, tile in self._tiles(part, slice(0, len(part.items)))
+            for start, tile in self._tiles(view, slice(0, len(view.items)))
         ]
-        self.evaluations += part.n_allowed
+        self.evaluations += view.n_allowed
         queries, rows = np.concatenate(hits).T
         order = np.lexsort((rows, queries))
         counts = np.bincount(queries, minlength=len(self.queries))
@@ -141,14 +157,14 @@ class Ranking:
 
     # ---- brute force
 
-    def compare(self, part: Part, cut: slice) -> None:
-        """Compare all queries with some rows of a part; `finish` ends what this begins."""
+    def compare(self, view: View, cut: slice) -> None:
+        """Compare all queries with some rows of a view; `finish` ends what this begins."""
         n_allowed = cut.stop - cut.start
-        if part.allowed is not None:
-            n_allowed = int(np.count_nonzero(part.allowed.mask[cut]))
+        if view.allowed is not None:
+            n_allowed = int(np.count_nonzero(view.allowed.mask[cut]))
         if n_allowed:
-            for start, tile in self._tiles(part, cut):
-                topk.update(self.ids, self.scores, tile, part.first + start)
+            for start, tile in self._tiles(view, cut):
+                topk.update(self.ids, self.scores, tile, view.first + start)
         self.evaluations += n_allowed
 
     def absorb(self, other: Ranking) -> None:
@@ -156,10 +172,10 @@ class Ranking:
         topk.offer(self.ids, self.scores, other.ids, other.scores)
         self.evaluations += other.evaluations
 
-    def finish(self, parts: list[Part], tolerances: dict[int, float]) -> None:
-        """Order what was found; all rows of these parts were compared."""
+    def finish(self, views: list[View], tolerances: dict[int, float]) -> None:
+        """Order what was found; all rows of these views were compared."""
         self.ids, self.scores = topk.ordered(self.ids, self.scores)
-        self.parts, self.tolerances = parts, tolerances
+        self.views, self.tolerances = views, tolerances
         self.proven[:] = True
 
     # ---- steps
@@ -168,14 +184,9 @@ class Ranking:
     def _vectors(self) -> Floats:
         """The vectors of the queries; rows from a file are looked at before they are met."""
         Zq = self.queries.vectors
-        for part in self.parts:
-            self.searcher.require_sound(part.rows, Zq.shape[1])
+        for view in self.views:
+            self.searcher.require_sound(view.rows, Zq.shape[1])
         return Zq
-
-    @lazy
-    def root(self) -> Array:
-        """√k(q, q) of each query."""
-        return np.asarray(np.sqrt(np.maximum(self.queries.own, 0)))
 
     @lazy
     def ceiling(self) -> Kernel | None:
@@ -184,7 +195,7 @@ class Ranking:
         return self.kernel.ceiling if narrow else None
 
     def _descend(
-        self, part: Part, found: Candidates, relaxed: float = 1.0, known: Ids | None = None
+        self, view: View, found: Candidates, relaxed: float = 1.0, known: Ids | None = None
     ) -> None:
         """Score candidates, the largest bounds first, while they can still matter.
 
@@ -196,35 +207,35 @@ class Ranking:
             rows = found.rows[:, start : start + step]
             values = found.values[:, start : start + step]
             if bounded:
-                floors = self._threshold() - self.worst_error
+                floors = self._threshold() - self.errors.worst
                 rows = np.where(values >= floors[:, None], rows, -1)
                 if (rows < 0).all():
                     return
-                rows = self._below_ceiling(part, rows, floors)
+                rows = self._below_ceiling(view, rows, floors)
             if known is not None:
                 drop_known(rows, known)
-            scores = self._score(part, rows, values if bounded else None, relaxed)
-            self._offer(part, rows, scores)
+            scores = self._score(view, rows, values if bounded else None, relaxed)
+            self._offer(view, rows, scores)
 
     @property
     def _give_up(self) -> float:
         """The share of rows as candidates from which on comparing all is faster."""
         return 1.0 if self.kernel.runs_python else MOST
 
-    def _compare_all(self, part: Part, given_up: Mask | None, known: Candidates) -> None:
+    def _compare_all(self, view: View, given_up: Mask | None, known: Candidates) -> None:
         """Compare the queries that were given up with every row, in whole tiles."""
         if given_up is None or not given_up.any():
             return
         queries = np.flatnonzero(given_up)
-        ids, scores = self._heaps_without(part, queries)
-        for start, tile in self._tiles(part, slice(0, len(part.items)), queries):
-            topk.update(ids, scores, tile, part.first + start)
+        ids, scores = self._heaps_without(view, queries)
+        for start, tile in self._tiles(view, slice(0, len(view.items)), queries):
+            topk.update(ids, scores, tile, view.first + start)
         self.ids[queries], self.scores[queries] = topk.ordered(ids, scores)
         counted = (known.rows[queries] >= 0).sum(axis=1)
-        self.evaluations[queries] += part.n_allowed - counted
+        self.evaluations[queries] += view.n_allowed - counted
 
     def _tiles(
-        self, part: Part, cut: slice, queries: Ids | None = None
+        self, view: View, cut: slice, queries: Ids | None = None
     ) -> Iterator[tuple[int, Floats]]:
         """Yield the first row and the scores of all, or some, queries, tile after tile.
 
@@ -236,79 +247,68 @@ class Ranking:
         buffer = np.empty((len(P), width), np.float32)
         for span in parallel.spans(cut.stop, width, cut.start):
             tile = buffer[:, : span.stop - span.start]
-            self.kernel.tile(P, part.items[span], tile, (numbers, part.first + span.start))
-            if part.allowed is not None:
-                tile[:, ~part.allowed.mask[span]] = -np.inf
+            self.kernel.tile(P, view.items[span], tile, (numbers, view.first + span.start))
+            if view.allowed is not None:
+                tile[:, ~view.allowed.mask[span]] = -np.inf
             yield span.start, tile
 
-    def _heaps_without(self, part: Part, queries: Ids) -> topk.Best:
-        """Return the heaps of some queries without the rows of a part."""
+    def _heaps_without(self, view: View, queries: Ids) -> topk.Best:
+        """Return the heaps of some queries without the rows of a view."""
         ids, scores = self.ids[queries], self.scores[queries]
-        inside = (ids >= part.first) & (ids < part.first + len(part.items))
+        inside = (ids >= view.first) & (ids < view.first + len(view.items))
         ids[inside], scores[inside] = -1, -np.inf
         order = np.lexsort((-ids, scores), axis=-1)  # the worst first is a heap, as `update` needs
         return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
 
-    def _below_ceiling(self, part: Part, rows: Ids, floors: Array) -> Ids:
+    def _below_ceiling(self, view: View, rows: Ids, floors: Array) -> Ids:
         """Return the rows whose ceiling reaches the floor too, else -1 (theory: ceilings)."""
-        if self.ceiling is None:
+        ceiling = self.ceiling
+        if ceiling is None:
             return rows
         rows = np.ascontiguousarray(rows)
-        Q, X = (P.under(self.ceiling) for P in (self.queries.items, part.items))
-        tops = self.ceiling.gather(Q, X, rows, SINGLE)
-        slack = self._ceiling_slack(part, self.ceiling)
-        return np.where(tops >= floors[:, None] - slack, rows, -1)
-
-    def _ceiling_slack(self, part: Part, ceiling: Kernel) -> float:
-        """Bound the rounding of the ceiling's float32 values."""
-        if part.first not in self.slacks:
-            both = [P.under(ceiling) for P in (self.queries.items, part.items)]
-            scale = np.sqrt(np.prod([ceiling.diag(P, dtype=DOUBLE).max() for P in both]))
-            self.slacks[part.first] = float(ceiling.tolerance(*both) * scale + TINY)
-        return self.slacks[part.first]
+        Q, (X, longest) = self.queries.items.under(ceiling), view.under(ceiling)
+        tops = ceiling.gather(Q, X, rows, SINGLE)
+        scale = longest * np.sqrt(ceiling.diag(Q, dtype=DOUBLE))
+        slack = ceiling.tolerance(Q, X) * scale + TINY
+        return np.where(tops >= (floors - slack)[:, None], rows, -1)
 
     def _score(
-        self, part: Part, rows: Ids, bounds: Array | None = None, relaxed: float = 1.0,
-        dtype: np.dtype[np.floating] = SINGLE,
+        self, view: View, rows: Ids, bounds: Array | None = None, relaxed: float = 1.0,
+        dtype: DType = SINGLE,
     ) -> Array:  # fmt: skip
         rows = np.ascontiguousarray(rows)
-        first = self.queries.first, part.first
-        scores = self.kernel.gather(self.queries.items, part.items, rows, dtype, first)
+        first = self.queries.first, view.first
+        scores = self.kernel.gather(self.queries.items, view.items, rows, dtype, first)
         if bounds is not None:
-            self._falsify(part, rows, bounds, scores, relaxed)
+            self._falsify(view, rows, bounds, scores, relaxed)
         return scores
 
-    def _offer(self, part: Part, rows: Ids, scores: Array) -> None:
-        self.evaluations += topk.insert(self.ids, self.scores, rows, scores, part.first)
+    def _offer(self, view: View, rows: Ids, scores: Array) -> None:
+        topk.insert(self.ids, self.scores, rows, scores, view.first, self.evaluations)
 
     def _threshold(self) -> Array:
         """Return the k-th best score of each query so far."""
         return self.scores[:, self.k - 1]
 
-    def error(self, part: Part) -> Array:
-        """Bound the rounding of one float32 score, for each query."""
-        if part.first not in self.errors:
-            scale = self.tolerances[part.first] * part.largest
-            self.errors[part.first] = np.asarray(scale * self.root + TINY, np.float32)
-        return self.errors[part.first]
-
     @lazy
-    def usual_error(self) -> Array:
-        """The rounding of one float32 score of an item of usual length, for each query."""
-        scale = max(self.tolerances[part.first] * part.usual for part in self.parts)
-        return np.asarray(scale * self.root)
+    def errors(self) -> Errors:
+        """What rounding may move the float32 scores of each query by."""
+        return self._errors(self.views)
 
-    @lazy
-    def worst_error(self) -> Array:
-        """The rounding of one float32 score of any part, for each query."""
-        return np.asarray(np.max([self.error(part) for part in self.parts], axis=0))
+    def _errors(self, views: list[View]) -> Errors:
+        n, tolerances = len(self), self.tolerances
+        found = Errors(np.empty(n), np.empty(n, np.float32), np.empty(n))
+        worst = max(tolerances[view.first] * view.largest for view in views)
+        usual = max(tolerances[view.first] * view.usual for view in views)
+        bound_errors(self.queries.diag, worst, usual, TINY, *found)
+        return found
 
-    def _falsify(self, part: Part, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
+    def _falsify(self, view: View, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
         """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (theory: pairs)."""
         bounded = cast(BoundedSearcher, self.searcher)
-        residuals = bounded.residuals(part.rows)[rows] * self.queries.vectors[:, -1:]
-        scale = self.root[:, None] * np.sqrt(np.maximum(part.own[rows], 0))
-        slack = (self.tolerances[part.first] + 4 * unit(np.float32)) * scale + TINY
+        residuals = bounded.residuals(view.rows)[rows] * self.queries.vectors[:, -1:]
+        scale = self.errors.root[:, None] * np.sqrt(np.maximum(view.diag[rows], 0))
+        slack = (self.tolerances[view.first] + 4 * unit(np.float32)) * scale + TINY
         tops = bounds + (1 - relaxed) * residuals  # z·z + R R', with its rounding inside
         above = np.subtract(scores, tops, where=rows >= 0, out=np.zeros_like(scores))
         wrong = (above > slack) | (
@@ -318,7 +318,7 @@ class Ranking:
             i, j = np.argwhere(wrong)[0]
             self.disproof = (
                 f"{self.kernel!r} gave {scores[i, j]:.6g} for query {self.queries.first + i} and "
-                f"row {part.first + rows[i, j]}, outside of what a positive semi-definite kernel "
+                f"row {view.first + rows[i, j]}, outside of what a positive semi-definite kernel "
                 f"can give there ({tops[i, j] - 2 * residuals[i, j]:.6g} to {tops[i, j]:.6g})"
             )
 
@@ -331,15 +331,15 @@ def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
 
 
 def _best_of(found: list[Candidates], n: int) -> tuple[list[Candidates], Floats]:
-    """Keep the n most promising over all parts; also return the next value of each query."""
+    """Keep the n most promising over all views; also return the next value of each query."""
     following = np.full(len(found[0].values), -np.inf, np.float32)
-    ends = np.cumsum([one.rows.shape[1] for one in found])
+    ends = list(accumulate(one.rows.shape[1] for one in found))
     if ends[-1] <= n:
         return found, following
     rows, values = (
         np.concatenate(column, axis=1)
         for column in zip(*((one.rows, one.values) for one in found), strict=True)
     )
-    keep_most_promising(rows, values, ends, n, following)
+    keep_most_promising(rows, values, np.array(ends), n, following)
     spans = [slice(*pair) for pair in pairwise([0, *ends])]
     return [Candidates(rows[:, span], values[:, span]) for span in spans], following

@@ -70,8 +70,8 @@ class Recipe:
     def build(self, P: Prepared, ids: Array) -> Segment:
         """Return a segment of these items."""
         Z = self.embedding.transform(P)
-        own = self.kernel.diag(P, dtype=np.float64)
-        return Segment(P, own, self.searcher.build(Z), ids, np.zeros(len(ids), bool))
+        diag = self.kernel.diag(P, dtype=np.float64)
+        return Segment(P, diag, self.searcher.build(Z), ids, np.zeros(len(ids), bool))
 
     def join(self, segments: Sequence[Segment]) -> Segment:
         """Return one segment of all items that are there."""
@@ -81,8 +81,8 @@ class Recipe:
         rows = self.searcher.join([segment.rows for segment in segments], kept)
         if rows is None:
             return self.build(P, ids)
-        own = np.concatenate([segment.own[~segment.removed] for segment in segments])
-        return Segment(P, own, rows, ids, np.zeros(len(ids), bool))
+        diag = np.concatenate([segment.diag[~segment.removed] for segment in segments])
+        return Segment(P, diag, rows, ids, np.zeros(len(ids), bool))
 
     def tidied(self, segments: Segments) -> Segments:
         """Join the last segments, so that each has several times as many rows as all after it.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,12 +11,13 @@ from mercer.errors import InputError
 from mercer.index.comparison import Comparison
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
-from mercer.index.parts import Part, Queries
-from mercer.index.ranking import SPARE, Ranking
+from mercer.index.ranking import SPARE, Ranking, usual_candidates
 from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
-from mercer.index.settling import double_tolerance, settle
+from mercer.index.settling import Settled, double_rounding, settle
+from mercer.index.views import Queries, View
 from mercer.kernels import Prepared
+from mercer.kernels.similarity import unit
 from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Array
 from mercer.runtime.lazy import lazy
@@ -82,115 +84,108 @@ class Search:
     ) -> Matches:  # fmt: skip
         """Return the k most similar items of every query."""
         k = places(k, len(self.segments))
-        parts = self.segments.parts(allowed)
-        kept = max(1, min(k, sum(part.n_allowed for part in parts)))
+        views = self.segments.views(allowed)
+        kept = max(1, min(k, sum(view.n_allowed for view in views)))
         if candidates is None and self.recipe.exhaustive:
-            return self._compared(self._prepared(Q, parts), parts, kept, k)
+            return self._compared(self._prepared(Q, views), views, kept, k)
 
         def answer(ranking: Ranking) -> Matches:
             if candidates is None and self.recipe.bounded:
                 ranking.search_all(relaxed)
             else:
-                ranking.search_some(candidates, effort)
+                ranking.search_some(candidates or usual_candidates(kept), effort)
             return self._best_of(ranking, k)
 
         # nothing is given up where Python runs for every pair: the lists of few queries fit
         listed = self.recipe.kernel.runs_python
-        return Matches.concatenate(self._answers(answer, Q, parts, kept, listed))
+        return Matches.concatenate(self._answered(answer, Q, views, kept, listed))
 
     def above(self, Q: Any, score: float, allowed: Any) -> list[Matches]:
         """Return, for every query, all items that score at least so much."""
-        parts = self.segments.parts(allowed)
+        views = self.segments.views(allowed)
 
         def answer(ranking: Ranking) -> list[Matches]:
             lists = ranking.search_above(score)
-            tolerance = double_tolerance(ranking, np.full(len(lists), score))
+            rounding = 2 * double_rounding(ranking) * np.sqrt(np.maximum(ranking.queries.diag, 0))
+            tolerance = rounding + unit(np.float32) * abs(score)
             return [self._listed(ranking, tolerance, i, *one) for i, one in enumerate(lists)]
 
-        return [one for block in self._answers(answer, Q, parts, 1, True) for one in block]
+        return [one for block in self._answered(answer, Q, views, 1, True) for one in block]
 
     # ---- steps
 
-    def _answers(
-        self, answer: Callable[[Ranking], Found], Q: Any, parts: list[Part], k: int, listed: bool
+    def _answered(
+        self, answer: Callable[[Ranking], Found], Q: Any, views: list[View], k: int, listed: bool
     ) -> list[Found]:
         """Answer blocks of queries on threads. A block embeds its own queries.
 
         Where all rows may be `listed` as candidates of a query, blocks are so small that they fit.
         """
-        kernel, P = self.recipe.kernel, self._prepared(Q, parts)
-        threads = self.pace.threads(len(P), kernel.n_jobs)
-        step = min(QUERIES, KEPT // (k + SPARE), -(-len(P) // threads))
+        kernel, P = self.recipe.kernel, self._prepared(Q, views)
+        n, n_jobs = len(P), kernel.n_jobs
+        step = min(QUERIES, KEPT // (k + SPARE), -(-n // self.pace.threads(n, n_jobs)))
         if listed:
-            step = min(step, LISTED // max(1, *(len(part.items) for part in parts), 1))
-        tolerances = self._tolerances(P, parts)
+            step = min(step, LISTED // max(1, *(view.n_rows for view in views), 1))
+        tolerances = self._tolerances(P, views)
+        blocks = [P] if n <= step else [P[span] for span in parallel.spans(n, max(1, step))]
+        firsts = accumulate((len(block) for block in blocks), initial=0)
         tasks = [
-            (Ranking(self.recipe, Queries(P[span], self.recipe.embedding, span.start), parts, k,
+            (Ranking(self.recipe, Queries(block, self.recipe.embedding, first), views, k,
                      tolerances),)
-            for span in parallel.spans(len(P), max(1, step))
+            for block, first in zip(blocks, firsts, strict=False)
         ]  # fmt: skip
-
-        def timed(ranking: Ranking) -> Found:
-            with self.pace.timing(len(ranking.queries)):
-                return answer(ranking)
-
-        found = parallel.run(timed, tasks, "searching", n_jobs=kernel.n_jobs)
+        found = parallel.run(self.pace.timed(answer), tasks, "searching", n_jobs=n_jobs)
         self.disproof = next((r.disproof for (r,) in tasks if r.disproof), None)
         return found
 
-    def _prepared(self, Q: Any, parts: list[Part]) -> Prepared:
+    def _prepared(self, Q: Any, views: list[View]) -> Prepared:
         """Return prepared queries; they must have the same form as the items."""
         kernel = self.recipe.kernel
         P = kernel.prepare(Q)
-        for part in parts[:1]:
-            kernel.require_alike(P, part.items, ("the queries", "the items"))
+        for view in views[:1]:
+            kernel.require_alike(P, view.items, ("the queries", "the items"))
         return P
 
-    def _tolerances(self, P: Prepared, parts: list[Part]) -> dict[int, float]:
-        return {part.first: part.tolerance(P) for part in parts}
+    def _tolerances(self, P: Prepared, views: list[View]) -> dict[int, float]:
+        return {view.first: view.tolerance(P) for view in views}
 
-    def _compared(self, P: Prepared, parts: list[Part], kept: int, k: int) -> Matches:
+    def _compared(self, P: Prepared, views: list[View], kept: int, k: int) -> Matches:
         """Return the k best after all have been compared."""
         comparison = Comparison(self.recipe, P, kept)
-        total = sum(len(part.items) for part in parts)
+        total = sum(len(view.items) for view in views)
         with progress.bar("comparing all pairs", total) as advance:
-            for part in parts:
-                comparison.compare(part)
-                advance(len(part.items))
-        return Matches.concatenate([self.settled(one, parts, k) for one in comparison.merged()])
+            for view in views:
+                comparison.compare(view)
+                advance(len(view.items))
+        return Matches.concatenate([self.settled(one, views, k) for one in comparison.merged()])
 
-    def settled(self, ranking: Ranking, parts: list[Part], k: int) -> Matches:
-        """Return the k best of queries that were compared with all rows of these parts."""
-        ranking.finish(parts, self._tolerances(ranking.queries.items, parts))
+    def settled(self, ranking: Ranking, views: list[View], k: int) -> Matches:
+        """Return the k best of queries that were compared with all rows of these views."""
+        ranking.finish(views, self._tolerances(ranking.queries.items, views))
         found = self._best_of(ranking, k)
         self.disproof = self.disproof or ranking.disproof
         return found
 
     def _best_of(self, ranking: Ranking, k: int) -> Matches:
         """Return the k best items of every query; -1 or None where there are fewer."""
-        if ranking.parts:
-            rows, scores, distances, tolerance = settle(ranking)
-        else:
+        if not ranking.views:
             ranking.proven[:] = True
-            rows = np.empty((len(ranking.queries), 0), np.int64)
-            scores = distances = np.empty(rows.shape)
-            tolerance = np.zeros(len(rows))
+        best = settle(ranking) if ranking.views else _nothing(len(ranking.queries))
         rows, scores, distances = (
             _widened(values, k, nothing)
-            for values, nothing in ((rows, -1), (scores, -np.inf), (distances, np.inf))
+            for values, nothing in zip(best[:3], (-1, -np.inf, np.inf), strict=True)
         )
-        distances[rows < 0] = np.inf
-        return self._matches(ranking, slice(None), rows, scores, distances, tolerance)
+        return self._matches(ranking, slice(None), rows, scores, distances, best.tolerance)
 
     def _listed(
         self, ranking: Ranking, tolerance: Array, query: int, rows: Array, scores: Array
     ) -> Matches:
         """Return a list of items of one query, best first."""
-        own = np.zeros(len(rows))
-        for part in ranking.parts:
-            places = part.find(rows)
-            own = np.where(places >= 0, part.own[places], own)
-        squares = ranking.queries.own[query] + own - 2 * scores
+        diag = np.zeros(len(rows))
+        for view in ranking.views:
+            places = view.find(rows[None])[0]
+            diag = np.where(places >= 0, view.diag[places], diag)
+        squares = ranking.queries.diag[query] + diag - 2 * scores
         one, distances = slice(query, query + 1), np.sqrt(np.maximum(squares, 0))
         return self._matches(
             ranking, one, rows[None], scores[None], distances[None], tolerance[one]
@@ -204,13 +199,13 @@ class Search:
         self, ranking: Ranking, queries: slice, rows: Array, scores: Array, distances: Array,
         tolerance: Array,
     ) -> Matches:  # fmt: skip
-        proven = ranking.proven[queries].copy()
+        proven = ranking.proven[queries]
         return Matches(
             ids=self.segments.names(rows),
             scores=scores.astype(np.float32),
             distances=distances.astype(np.float32),
             exact=proven,
-            evaluations=ranking.evaluations[queries].copy(),
+            evaluations=ranking.evaluations[queries],
             landmark_evaluations=np.full(len(rows), self.recipe.embedding.n_landmarks_, np.int64),
             tolerance=tolerance.astype(np.float32),
             probability=proven.astype(np.float32),
@@ -220,9 +215,17 @@ class Search:
 
 def certified(found: Matches, holds: bool, probability: float = 0.0) -> Matches:
     """Return an answer where nothing is exact, nor probable, unless the kernel's claims hold."""
+    if holds and not probability:
+        return found
     exact = found.exact & holds
     stated = np.maximum(exact, probability * holds).astype(np.float32)
     return replace(found, exact=exact, probability=stated)
+
+
+def _nothing(n_queries: int) -> Settled:
+    """Return what there is to find among no items."""
+    none = np.empty((n_queries, 0))
+    return Settled(none.astype(np.int64), none, none, np.zeros(n_queries))
 
 
 def _widened(values: Array, k: int, nothing: float) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import InputError
-from mercer.kernels import Prepared
+from mercer.kernels import Kernel, Prepared
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.lazy import lazy
 from mercer.search import Allowed, Rows
@@ -26,7 +26,7 @@ class Segment:
     ----------
     items : Prepared
         The items, row by row.
-    own : ndarray of float64, shape (n,)
+    diag : ndarray of float64, shape (n,)
         k(x, x) of each.
     rows : Rows
         What the searcher built over their vectors.
@@ -37,13 +37,17 @@ class Segment:
     """
 
     items: Prepared
-    own: npt.NDArray[np.float64]
+    diag: npt.NDArray[np.float64]
     rows: Rows
     ids: Array
     removed: Mask
 
     def __len__(self) -> int:
         """Return the number of items that are there."""
+        return self._n_there
+
+    @lazy
+    def _n_there(self) -> int:
         return len(self.ids) - int(np.count_nonzero(self.removed))
 
     @property
@@ -107,12 +111,23 @@ class Segment:
     @lazy
     def largest(self) -> float:
         """The largest √|k(x, x)|, which every search needs."""
-        return float(np.sqrt(np.abs(self.own).max()))
+        return float(np.sqrt(np.abs(self.diag).max()))
 
     @lazy
     def usual(self) -> float:
         """The median of √|k(x, x)|: how long most items are."""
-        return float(np.sqrt(np.median(np.abs(self.own))))
+        return float(np.sqrt(np.median(np.abs(self.diag))))
+
+    def under(self, kernel: Kernel) -> tuple[Prepared, float]:
+        """Return the items as another kernel takes them, and its largest √k(x, x)."""
+        if kernel not in self._others:
+            P = self.items.under(kernel)
+            self._others[kernel] = P, float(np.sqrt(kernel.diag(P, dtype=np.float64).max()))
+        return self._others[kernel]
+
+    @lazy
+    def _others(self) -> dict[Kernel, tuple[Prepared, float]]:
+        return {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.index.parts import Part
 from mercer.index.segment import Segment, as_ids
+from mercer.index.views import View
 from mercer.kernels import Prepared
 from mercer.runtime.arrays import Array
+from mercer.runtime.lazy import lazy
 from mercer.search import Allowed
 from mercer.search.base import Mask
 
@@ -25,6 +27,13 @@ class Segments:
 
     def __len__(self) -> int:
         """Return the number of items that are there."""
+        return self._n_there
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"members": self.members, "next_id": self.next_id}
+
+    @lazy
+    def _n_there(self) -> int:
         return sum(len(segment) for segment in self.members)
 
     @property
@@ -42,6 +51,8 @@ class Segments:
     def names(self, rows: Array) -> Array:
         """Return the ids of rows; -1, or None beside strings, where a row is -1."""
         is_text = self.id_type == "str"
+        if len(self.members) == 1 and not is_text and rows.size and rows.min() >= 0:
+            return self.members[0].ids[rows]
         named = np.full(rows.shape, None if is_text else -1, object if is_text else np.int64)
         first = 0
         for segment in self.members:
@@ -120,15 +131,22 @@ class Segments:
 
     # ---- searching
 
-    def parts(self, allowed: Any) -> list[Part]:
+    def views(self, allowed: Any) -> list[View]:
         """Return the segments as a search sees them; `allowed` are ids or a mask over `ids`."""
-        open_ = [s.there for s in self.members] if allowed is None else self._filtered(allowed)
-        first, parts = 0, []
-        for segment, some in zip(self.members, open_, strict=True):
+        return self._whole if allowed is None else self._views(self._filtered(allowed))
+
+    @lazy
+    def _whole(self) -> list[View]:
+        """The views of searches without a filter, which most are."""
+        return self._views([segment.there for segment in self.members])
+
+    def _views(self, allowed: Sequence[Allowed | None]) -> list[View]:
+        first, views = 0, []
+        for segment, some in zip(self.members, allowed, strict=True):
             if some is None or len(some):
-                parts.append(Part(segment, first, some))
+                views.append(View(segment, first, some))
             first += len(segment.ids)
-        return parts
+        return views
 
     def _filtered(self, allowed: Any) -> list[Allowed]:
         """Return which rows of each segment are there and allowed."""

@@ -6,14 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer.index._settling import contenders, keep_values, settled
-from mercer.index.parts import DOUBLE, Part
+from mercer.index._settling import (
+    contenders,
+    judge,
+    keep_best,
+    keep_values,
+)
 from mercer.index.ranking import TILE_ROWS, Ranking
+from mercer.index.views import DOUBLE, SINGLE, View
 from mercer.kernels.similarity import TINY, unit
 from mercer.runtime import topk
 from mercer.runtime.arrays import Array, Ids
 
 WIDER = 16  # times the rounding of a usual item: up to here it is stated, not looked into
+AGREE = 1.01  # times the tolerance: float32 and double precision both round
 
 
 class _Listed(NamedTuple):
@@ -21,11 +27,20 @@ class _Listed(NamedTuple):
 
     ids: Ids
     scores: Array
-    own: Array  # k(x, x)
+    diag: Array  # k(x, x)
 
 
-def settle(ranking: Ranking) -> tuple[Ids, Array, Array, Array]:
-    """Return the rows, scores and distances of the best, and the tolerance that holds for them.
+class Settled(NamedTuple):
+    """The k best rows of each query, settled."""
+
+    rows: Ids
+    scores: Array
+    distances: Array
+    tolerance: Array  # that holds for them
+
+
+def settle(ranking: Ranking) -> Settled:
+    """Return the best rows, and the tolerance that holds for them.
 
     The list of a ranking has some spare places, and a row falls out of it with a float32 score not
     above the last one. Mostly that is so far below the k-th best that rounding does not matter.
@@ -33,78 +48,75 @@ def settle(ranking: Ranking) -> tuple[Ids, Array, Array, Array]:
     that are much longer are scored in double precision.
     """
     margins = _margins(ranking)
-    listed = _scored_again(ranking, contenders(ranking.ids, ranking.scores, 2 * margins, ranking.k))
-    ids, scores, distances = _best(ranking, listed)
-    full = np.isfinite(ranking.scores[:, -1])  # otherwise nothing fell out
-    last, fallen = (np.where(full, one[:, -1], 0) for one in (scores, ranking.scores))
-    above = np.where(full, fallen + margins - last, 0)
+    listed = _scored_again(ranking, margins)
+    rows, scores, distances = _best(ranking, listed)
     # kernels that are not positive semi-definite may exceed √(k k), and round by their values
-    allowed = WIDER * ranking.usual_error + (margins - ranking.worst_error)
-    doubtful = ranking.proven & (above > allowed + 2 * TINY)
-    if doubtful.any():
-        more = _overlooked(ranking, doubtful, last - fallen + allowed)
-        ids, scores, distances = _best(ranking, _joined(listed, more))
-    tolerance = double_tolerance(ranking, scores[:, -1])
-    return ids, scores, distances, np.maximum(tolerance, np.minimum(above, allowed))
+    allowed = WIDER * ranking.errors.usual + (margins - ranking.errors.worst) + 2 * TINY
+    tolerance = np.empty(len(rows))
+    rounding = double_rounding(ranking), unit(SINGLE)
+    known = ranking.proven, margins, allowed, ranking.errors.root, *rounding, tolerance
+    if judge(ranking.scores, scores, *known):
+        with np.errstate(invalid="ignore"):  # lists with places left lost no row
+            above = ranking.scores[:, -1] + margins - scores[:, -1]
+        more = _overlooked(ranking, ranking.proven & (above > allowed), margins + allowed - above)
+        rows, scores, distances = _best(ranking, _joined(listed, more))
+        judge(ranking.scores, scores, *known)
+    return Settled(rows, scores, distances, tolerance)
 
 
-def double_tolerance(ranking: Ranking, scores: Array) -> Array:
-    """Bound how far rounding can move an item past a score of each query, in double precision.
-
-    That is returned in float32, which rounds it once more.
-    """
+def double_rounding(ranking: Ranking) -> float:
+    """Return the share of √k(q, q) that rounding may move a value in double precision by."""
     P = ranking.queries.items
-    scale = max((part.tolerance(P, DOUBLE) * part.largest for part in ranking.parts), default=0.0)
-    rounded = unit(np.float32) * np.abs(np.where(np.isneginf(scores), 0, scores))
-    return np.asarray(2 * scale * ranking.root + rounded)
+    return max((view.tolerance(P, DOUBLE) * view.largest for view in ranking.views), default=0.0)
 
 
 def _margins(ranking: Ranking) -> Array:
     """Bound the rounding of the float32 scores, for each query."""
     if ranking.kernel.psd:
-        return ranking.worst_error
+        return ranking.errors.worst
     there = np.where(ranking.ids >= 0, ranking.scores, 0)
     largest = np.abs(there).max(axis=1)  # may exceed √(k k)
-    own = np.float32(max(ranking.tolerances.values())) * largest
-    return np.asarray(np.maximum(ranking.worst_error, own))
+    by_value = np.float32(max(ranking.tolerances.values())) * largest
+    return np.asarray(np.maximum(ranking.errors.worst, by_value))
 
 
 def _best(ranking: Ranking, listed: _Listed) -> tuple[Ids, Array, Array]:
     """Return rows, scores and distances of the k best of listed rows."""
-    squares = ranking.queries.own[:, None] + listed.own
-    ids, scores, distances = settled(listed.ids, listed.scores, squares, ranking.k)
-    return ids, scores, distances
+    shape = len(listed.ids), ranking.k
+    best = np.empty(shape, np.int64), np.empty(shape), np.empty(shape)
+    keep_best(listed.ids, listed.scores, ranking.queries.diag, listed.diag, *best)
+    return best
 
 
-def _scored_again(ranking: Ranking, kept: Ids) -> _Listed:
-    """Return rows with their values in double precision."""
-    places = [part.find(kept) for part in ranking.parts]
-    own, scores = np.zeros(kept.shape), np.full(kept.shape, -np.inf)
-    for part, rows in zip(ranking.parts, places, strict=True):
-        own = np.where(rows >= 0, part.own[rows], own)
-    scale = np.sqrt(np.abs(ranking.queries.own[:, None] * own))
-    for part, rows in zip(ranking.parts, places, strict=True):
-        _evaluate_again(ranking, part, rows, scale, scores)
-    return _Listed(kept, scores, own)
+def _scored_again(ranking: Ranking, margins: Array) -> _Listed:
+    """Return the rows that may be among the best with their values in double precision."""
+    shape = ranking.ids.shape
+    listed = _Listed(np.empty(shape, np.int64), np.empty(shape), np.zeros(shape))
+    contenders(ranking.ids, ranking.scores, margins, ranking.k, listed.ids)
+    listed.scores.fill(-np.inf)
+    for view in ranking.views:
+        _evaluate_again(ranking, view, listed)
+    return listed
 
 
-def _evaluate_again(ranking: Ranking, part: Part, rows: Ids, scale: Array, scores: Array) -> None:
+def _evaluate_again(ranking: Ranking, view: View, listed: _Listed) -> None:
     """Fill in the values of rows in double precision, and test that they agree with the first.
 
-    `exact` rests on that too. `scale` has √(k(q, q) k(x, x)).
+    `exact` rests on that too.
     """
-    kernel, queries = ranking.kernel, ranking.queries
-    first = queries.first, part.first
-    double = kernel.gather(queries.items, part.items, rows, DOUBLE, first)
-    double[rows < 0] = 0
-    slack = 1.01 * ranking.tolerances[part.first] * np.maximum(scale, np.abs(double)) + TINY
-    odd = keep_values(rows, ranking.scores, double, slack, scores)
+    kernel, queries, rows = ranking.kernel, ranking.queries, view.find(listed.ids)
+    double = kernel.gather(queries.items, view.items, rows, DOUBLE, (queries.first, view.first))
+    tolerance = AGREE * ranking.tolerances[view.first]
+    odd = keep_values(
+        rows, ranking.scores, double, queries.diag, view.diag, tolerance, TINY, listed.scores,
+        listed.diag,
+    )  # fmt: skip
     if odd >= 0 and ranking.disproof is None:
         i, j = divmod(odd, rows.shape[1])
         ranking.disproof = (
             f"{kernel!r} gave {ranking.scores[i, j]:.9g} and then {double[i, j]:.9g} for "
-            f"query {queries.first + i} and row {part.first + rows[i, j]}, further apart "
-            f"than its tolerance allows ({slack[i, j]:.2g})"
+            f"query {queries.first + i} and row {view.first + rows[i, j]}, further apart "
+            f"than its tolerance allows ({tolerance:.2g} of their scale)"
         )
 
 
@@ -113,13 +125,13 @@ def _overlooked(ranking: Ranking, doubtful: Array, least: Array) -> _Listed:
     queries = np.flatnonzero(doubtful)
     P = ranking.queries.items.take(queries)
     best = _nothing(len(queries), ranking.k)
-    for part in ranking.parts:
-        scale = ranking.tolerances[part.first] * ranking.root[queries]
+    for view in ranking.views:
+        scale = ranking.tolerances[view.first] * ranking.errors.root[queries]
         length = float((least[queries] / scale).min())
-        for ids, items, own in part.longer_than(length, TILE_ROWS):
+        for ids, items, diag in view.longer_than(length, TILE_ROWS):
             values = np.empty((len(P), len(ids)))
             ranking.kernel.tile(P, items, values, (ranking.queries.first + queries, int(ids[0])))
-            new = _Listed(np.tile(ids, (len(P), 1)), values, np.tile(own, (len(P), 1)))
+            new = _Listed(np.tile(ids, (len(P), 1)), values, np.tile(diag, (len(P), 1)))
             best = _first(_joined(best, new), ranking.k)
     spread = _nothing(len(ranking.queries), ranking.k)
     for wide, narrow in zip(spread, best, strict=True):
@@ -139,11 +151,11 @@ def _joined(left: _Listed, right: _Listed) -> _Listed:
     return _Listed(
         np.concatenate([left.ids, ids], axis=1),
         np.concatenate([left.scores, scores], axis=1),
-        np.concatenate([left.own, right.own], axis=1),
+        np.concatenate([left.diag, right.diag], axis=1),
     )
 
 
 def _first(listed: _Listed, k: int) -> _Listed:
     """Return the k best of each query, best first."""
     order = np.lexsort((listed.ids, -listed.scores), axis=-1)[:, :k]
-    return _Listed(*(np.take_along_axis(part, order, 1) for part in listed))
+    return _Listed(*(np.take_along_axis(column, order, 1) for column in listed))

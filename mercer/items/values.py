@@ -21,7 +21,7 @@ def require_good(kind: Kind, X: Any, nonnegative: bool = False, first_row: int =
     if values is None or values.dtype == np.uint8 or values.size == 0:
         return
     low, high = _range(values)
-    if not (np.isfinite(low) and np.isfinite(high)):
+    if not (math.isfinite(low) and math.isfinite(high)):
         nan = kind.rows_with(X, np.isnan(values))
         raise InputError(_describe_bad(nan, bad_rows(kind, X), first_row))
     if nonnegative and low < 0:
@@ -38,10 +38,15 @@ def bad_rows(kind: Kind, X: Any) -> Mask:
 
 def _range(values: Array) -> tuple[float, float]:
     """Return the least and largest value, block by block; NaN wins over both."""
+    if values.nbytes <= CHECK_BYTES:
+        return float(np.minimum.reduce(values, None)), float(np.maximum.reduce(values, None))
     step = max(1, CHECK_BYTES // max(1, values.itemsize * math.prod(values.shape[1:])))
-    parts = [values[i : i + step] for i in range(0, len(values), step)]
-    low, high = [part.min() for part in parts], [part.max() for part in parts]
-    return (low[0], high[0]) if len(parts) == 1 else (np.min(low), np.max(high))
+    low, high = np.inf, -np.inf
+    for start in range(0, len(values), step):
+        block = values[start : start + step]
+        low = np.minimum(low, np.minimum.reduce(block, axis=None))
+        high = np.maximum(high, np.maximum.reduce(block, axis=None))
+    return float(low), float(high)
 
 
 def _describe_bad(nan: Mask, bad: Mask, first_row: int) -> str:

@@ -12,6 +12,7 @@ from mercer.items.ragged import Ragged
 from mercer.items.sparse import SPARSE
 from mercer.runtime.arrays import Array, is_sparse
 
+KEPT = (np.dtype(np.float32), np.dtype(np.uint8))  # types that rows are left in
 STORED = "biufcUSmM"  # kinds of arrays that are plain data
 
 
@@ -29,6 +30,8 @@ class Vectors(Kind):
 
     def check(self, X: Any, first_row: int = 0) -> Any:
         """Return C-contiguous rows; those that are so already are never copied."""
+        if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in KEPT:
+            return np.ascontiguousarray(X)
         if is_sparse(X):
             return SPARSE.check(X, first_row)
         A = as_matrix(X, first_row)
@@ -49,7 +52,7 @@ class Vectors(Kind):
 
     def form(self, X: Any) -> tuple[str, int] | None:
         """Return how wide a matrix is."""
-        shape = np.shape(X)
+        shape = X.shape if isinstance(X, np.ndarray) else np.shape(X)
         return ("dense", int(shape[1])) if len(shape) == 2 else None
 
     def same(self, X: Any, Y: Any) -> bool:

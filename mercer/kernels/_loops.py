@@ -240,6 +240,21 @@ def all_finite(values):  # type: ignore[no-untyped-def]
     return total == 0
 
 
+@cached_njit(nogil=True, fastmath={"reassoc"})
+def mark_missing(values, ids):  # type: ignore[no-untyped-def]
+    """Set the value to minus infinity where an id is -1; return whether all others are finite.
+
+    Where they are not, nothing is set.
+    """
+    if not all_finite(values):
+        return False
+    for i in range(ids.shape[0]):
+        for j in range(ids.shape[1]):
+            if ids[i, j] < 0:
+                values[i, j] = -np.inf
+    return True
+
+
 @njit(**FAST)
 def _sparse_pair(what, X, i, Y, j, zero):  # type: ignore[no-untyped-def]
     """Sum the terms over the features that are set in row i of X or row j of Y.
@@ -287,9 +302,16 @@ class Loops(NamedTuple):
     gather: Any
 
 
-def user_loops(options: dict[str, Any]) -> Loops:
-    """Return fresh loops for one user's pair function, which cannot be kept on disk."""
-    return Loops(njit(**options)(tile), njit(**options)(gather))
+def user_loops(function: Any, options: dict[str, Any]) -> Loops:
+    """Return loops over one user's compiled pair function, which cannot be kept on disk.
+
+    The function is not an argument of theirs: numba would ask for its type at every call.
+    """
+    all_pairs, some_pairs = (njit(**options)(loop) for loop in (tile, gather))
+    return Loops(
+        njit(**options)(lambda X, Y, out: all_pairs(function, X, Y, out)),
+        njit(**options)(lambda Q, X, ids, out: some_pairs(function, Q, X, ids, out)),
+    )
 
 
 LOOPS = Loops(cached_njit(**FAST)(tile), cached_njit(**FAST)(gather))

@@ -69,8 +69,7 @@ class CompiledKernel(Kernel):
     def _validate(self) -> None:
         require_two_arguments(self.function, "mercer.kernel")
         self._options = WITH_INFINITY if _handles_infinity(self.function) else FAST
-        self._loops: Loops = user_loops(self._options)
-        self._compiled: dict[DType, Any] = {}
+        self._loops: dict[DType, Loops] = {}
         self._tried = False
 
     @property
@@ -104,8 +103,7 @@ class CompiledKernel(Kernel):
         self._fill(P.rows, R.rows, out)
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
-        pair = self._pair(out.dtype)
-        self._loops.tile(pair, _dense(X, out.dtype), _dense(Y, out.dtype), out)
+        self._compiled(out.dtype).tile(_dense(X, out.dtype), _dense(Y, out.dtype), out)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         Q, X = P.rows, R.rows
@@ -114,12 +112,12 @@ class CompiledKernel(Kernel):
             for i, rows in enumerate(ids):  # a user's function sees whole vectors
                 self._fill(Q[i : i + 1], X[rows], out[i : i + 1])
         else:
-            self._loops.gather(self._pair(dtype), Q, X, ids, out)
+            self._compiled(dtype).gather(Q, X, ids, out)
         return out
 
-    def _pair(self, dtype: DType) -> Any:
-        """Return the function compiled for rows of this type; the loops inline it."""
-        if dtype not in self._compiled:
+    def _compiled(self, dtype: DType) -> Loops:
+        """Return the loops over the function, which they inline, compiled for this type."""
+        if dtype not in self._loops:
             single = {"pipeline_class": SinglePrecision} if dtype == np.float32 else {}
             compiled = njit(**self._options, **single)(self.function)
             number = types.float32 if single else types.float64
@@ -129,8 +127,8 @@ class CompiledKernel(Kernel):
             except Exception as error:  # numba's own errors, and some of its internal ones
                 raise KernelError(_explain(self.label, error)) from None
             _require_number(self.label, compiled.nopython_signatures[0].return_type)
-            self._compiled[dtype] = compiled
-        return self._compiled[dtype]
+            self._loops[dtype] = user_loops(compiled, self._options)
+        return self._loops[dtype]
 
     def _try(self, X: Any) -> None:
         """Compare, once, the compiled function with the Python one and with its own mirror."""

@@ -37,17 +37,19 @@ class Prepared:
     kernel: Any
     parts: dict[str, Any]
     form: tuple[str, int] | None
+    _length: int
 
     def __init__(
         self, kernel: Any, parts: dict[str, Any], form: tuple[str, int] | None = None
     ) -> None:
-        vars(self).update(parts, kernel=kernel, parts=parts, form=form)
+        length = items.length(next(iter(parts.values())))
+        vars(self).update(parts, kernel=kernel, parts=parts, form=form, _length=length)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"items prepared for {vars(self).get('kernel')!r} have no {name!r}")
 
     def __len__(self) -> int:
-        return items.length(next(iter(self.parts.values())))
+        return self._length
 
     def __getitem__(self, rows: slice) -> Prepared:
         """Return a slice of the items; dense parts share the memory."""
@@ -82,7 +84,7 @@ class Prepared:
         P = self
         while P.kernel is not kernel and P.kernel != kernel:
             if "inside" not in P.parts:
-                return kernel.prepared(self._fit_for(kernel))  # type: ignore[no-any-return]
+                return kernel.prepared(self._fit_for(kernel), self.form)  # type: ignore[no-any-return]
             P = P.inside
         return P
 

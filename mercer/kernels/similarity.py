@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mercer import items
 from mercer.errors import InputError, KernelError
 from mercer.items.verbs import share_memory
-from mercer.kernels._loops import all_finite
+from mercer.kernels._loops import all_finite, mark_missing
 from mercer.kernels.prepared import Prepared
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
@@ -23,13 +23,14 @@ from mercer.runtime.params import Params
 
 First = tuple[int | Ids, int]
 GATHER_ROWS = 64  # queries scored by one task
+DIAG_ROWS = 4096  # items compared with themselves by one task
 SMALLEST = 2.0**-100  # of numbers that are divided by: their products still fit in float32
 TINY = 1e-33  # kernel values below count as 0: float32 runs out of digits in their terms
 
 
 def unit(dtype: npt.DTypeLike) -> float:
     """Return the unit roundoff: 2^-24 for float32, 2^-53 for float64."""
-    return float(np.finfo(np.dtype(dtype)).eps) / 2
+    return 2.0**-24 if np.dtype(dtype) == np.float32 else 2.0**-53
 
 
 def require_range(label: str, what: str, sizes: Array) -> None:
@@ -143,9 +144,7 @@ class Similarity(Params):
         >>> kernels.Chi2().diag([[0.25, 0.75], [2.0, 0.0]])
         array([1., 2.], dtype=float32)
         """
-        values = self._diag(self.prepare(X), _float(dtype))
-        self._require_finite(values[:, None], lambda i, j: (i, i))
-        return values
+        return self.diagonal(self.prepare(X), _float(dtype))
 
     @border
     def score(
@@ -241,13 +240,27 @@ class Similarity(Params):
     ) -> Array:
         """Do as `score`, serially, with ids that are known to be rows of R or -1."""
         values = self._gather(P, R, ids, dtype)
-        self._require_finite(values, lambda i, j: (_number(first[0], i), first[1] + int(ids[i, j])))
-        values[ids < 0] = -np.inf
+        if not mark_missing(values, ids):
+            self._refuse(values, lambda i, j: (_number(first[0], i), first[1] + int(ids[i, j])))
         return values
 
-    def prepared(self, checked: Any) -> Prepared:
-        """Do as `prepare`, with items that were checked."""
-        return Prepared(self, self._prepare(checked), items.form(checked))
+    def diagonal(self, P: Prepared, dtype: DType) -> Array:
+        """Do as `diag`, with items prepared for this kernel."""
+        if len(P) <= DIAG_ROWS:
+            values = self._diag(P, dtype)
+        else:
+            values = np.empty(len(P), dtype)
+
+            def fill(span: slice) -> None:
+                values[span] = self._diag(P[span], dtype)
+
+            parallel.over(len(P), DIAG_ROWS, fill, self.label, n_jobs=self.n_jobs)
+        self._require_finite(values[:, None], lambda i, j: (i, i))
+        return values
+
+    def prepared(self, checked: Any, form: tuple[str, int] | None = None) -> Prepared:
+        """Do as `prepare`, with items that were checked; `form` is theirs, where it is known."""
+        return Prepared(self, self._prepare(checked), form or items.form(checked))
 
     def _require_own(self, P: Prepared) -> Prepared:
         if P.kernel is not self and P.kernel != self:
@@ -271,8 +284,11 @@ class Similarity(Params):
         raise InputError(f"{x}: {n} features, but {y}: {m}. Pass items from the same source.")
 
     def _require_finite(self, values: Array, name_pair: Any) -> None:
-        if all_finite(values):
-            return
+        if not all_finite(values):
+            self._refuse(values, name_pair)
+
+    def _refuse(self, values: Array, name_pair: Any) -> None:
+        """Say which pair is not a number."""
         i, j = np.argwhere(~np.isfinite(values))[0]
         x, y = name_pair(int(i), int(j))
         raise KernelError(

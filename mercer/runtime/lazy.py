@@ -42,3 +42,11 @@ class lazy(Generic[Value]):  # noqa: N801 - used as a decorator
         if instance is None:
             return self
         return vars(instance).setdefault(self.name, self.compute(instance))
+
+
+def forget(instance: Any) -> None:
+    """Let all lazy values of an object be computed again, after what they follow from changed."""
+    for cls in type(instance).__mro__:
+        for name, value in vars(cls).items():
+            if isinstance(value, lazy):
+                vars(instance).pop(name, None)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from itertools import product
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 from threadpoolctl import ThreadpoolController
 
@@ -37,6 +37,8 @@ def count(n_jobs: int | None = None) -> int:
     if asked.at_work:
         return 1
     n_jobs = asked.n_jobs if n_jobs is None else n_jobs
+    if type(n_jobs) is int and n_jobs > 0:  # most often, and asked for at every search
+        return n_jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     cores = cores or 1
     if n_jobs is None:
@@ -76,11 +78,16 @@ def run(
         How many threads, see `count`.
     """
     tasks = list(tasks)
-    threads = min(count(n_jobs), len(tasks))
-    with _one_blas_thread(), progress.bar(label, len(tasks)) as advance:
-        if threads <= 1:
-            return [_step(function, task, advance) for task in tasks]
-        return _run_threads(function, tasks, threads, advance)
+    if asked.at_work:  # on one of several tasks: BLAS is held already
+        return [function(*task) for task in tasks]
+    with _OneBlasThread():
+        if len(tasks) == 1:
+            return [_work(function, *tasks[0])]
+        with progress.bar(label, len(tasks)) as advance:
+            threads = min(count(n_jobs), len(tasks))
+            if threads <= 1:
+                return [_step(function, task, advance) for task in tasks]
+            return _run_threads(function, tasks, threads, advance)
 
 
 def over(
@@ -126,8 +133,24 @@ def _run_threads(
     return [future.result() for future in futures if not future.cancelled()]
 
 
-class _Call:
-    """A call under way; where it was cut off, it is forgotten."""
+class _Library(NamedTuple):
+    """How the number of threads of a BLAS is read and set."""
+
+    get: Callable[[], int]
+    set: Callable[[int], object]
+
+    @classmethod
+    def of(cls, controller: Any) -> _Library:
+        """Return the functions of one library.
+
+        OpenBLAS has one number for the whole process. threadpoolctl lets only the first thread
+        that asks change it, so that what one thread sets another one could not restore.
+        """
+        for before, after in product(("", "scipy_"), ("", "64_", "_64")):
+            names = [f"{before}openblas_{verb}_num_threads{after}" for verb in ("get", "set")]
+            if all(hasattr(controller.dynlib, name) for name in names):
+                return cls(*(getattr(controller.dynlib, name) for name in names))
+        return cls(controller.get_num_threads, controller.set_num_threads)
 
 
 class _BlasLimit:
@@ -135,44 +158,54 @@ class _BlasLimit:
 
     The limit is global to the process: the first call in sets it and the last one out restores
     it, so that overlapping calls cannot leave it behind. Each call is known by an object of its
-    own, and what was before is noted first, so that an interruption anywhere is taken back.
+    own, which is forgotten where the call was cut off, and what was before is noted first, so
+    that an interruption anywhere is taken back.
     """
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.inside: weakref.WeakSet[_Call] = weakref.WeakSet()
-        self.controller: ThreadpoolController | None = None
+        self.inside: weakref.WeakSet[_OneBlasThread] = weakref.WeakSet()
+        self.libraries: list[_Library] = []
         self.n_modules = 0
-        self.before: list[tuple[Any, int]] = []  # libraries, and how many threads each had
+        # how many threads each library had, beside what sets it
+        self.before: list[tuple[Callable[[int], object], int]] = []
 
-    def enter(self, call: _Call) -> None:
+    def enter(self, call: _OneBlasThread) -> None:
         with self.lock.held():
             self.inside.add(call)
             if not self.before:
-                found = self._current().lib_controllers
-                self.before = [(one, one.num_threads) for one in found if one.user_api == "blas"]
-                for library, _ in self.before:
-                    library.set_num_threads(1)
+                if len(sys.modules) != self.n_modules:
+                    self._look()
+                self.before = [(library.set, library.get()) for library in self.libraries]
+                for set_threads, n_threads in self.before:
+                    if n_threads != 1:
+                        set_threads(1)
 
-    def _current(self) -> ThreadpoolController:
-        """Return a controller that knows every library loaded by now."""
-        if self.controller is None or len(sys.modules) != self.n_modules:
-            self.controller, self.n_modules = ThreadpoolController(), len(sys.modules)
-        return self.controller
+    def _look(self) -> None:
+        """Find every BLAS that is loaded by now."""
+        found = ThreadpoolController().lib_controllers
+        # OpenMP has a number for each thread, which `one_faiss_thread` sets
+        self.libraries = [
+            _Library.of(one)
+            for one in found
+            if one.user_api == "blas" and getattr(one, "threading_layer", "") != "openmp"
+        ]
+        self.n_modules = len(sys.modules)
 
-    def leave(self, call: _Call) -> None:
+    def leave(self, call: _OneBlasThread) -> None:
         try:
             self._let_go(call)
         except BaseException:  # an interruption: once more, to the end
             self._let_go(call)
             raise
 
-    def _let_go(self, call: _Call) -> None:
+    def _let_go(self, call: _OneBlasThread) -> None:
         with self.lock.held():
             self.inside.discard(call)
             if not self.inside:
-                for library, n_threads in self.before:
-                    library.set_num_threads(n_threads)
+                for set_threads, n_threads in self.before:
+                    if n_threads != 1:
+                        set_threads(n_threads)
                 self.before = []
 
     def reset(self) -> None:
@@ -186,24 +219,29 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.reset)
 
 
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    call = _Call()
-    try:
-        _blas.enter(call)
-        yield
-    finally:
-        _blas.leave(call)
+class _OneBlasThread:
+    """A call under way, which holds BLAS to one thread."""
+
+    def __enter__(self) -> None:
+        try:
+            _blas.enter(self)
+        except BaseException:
+            _blas.leave(self)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        _blas.leave(self)
 
 
-@contextmanager
-def one_faiss_thread() -> Iterator[Any]:
+class one_faiss_thread:  # noqa: N801 - used in with statements
     """Give the module faiss, held to one thread: blocks of work run on threads of ours."""
-    import faiss  # a second of import, for those who use it
 
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield faiss
-    finally:
-        faiss.omp_set_num_threads(before)
+    def __enter__(self) -> Any:
+        import faiss  # a second of import, for those who use it
+
+        self.faiss, self.before = faiss, faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)
+        return faiss
+
+    def __exit__(self, *_: object) -> None:
+        self.faiss.omp_set_num_threads(self.before)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.errors import InputError, NotFittedError
 from mercer.runtime.border import border
+from mercer.runtime.lazy import forget
 
 Part = TypeVar("Part", bound="Params")
 
@@ -31,7 +32,7 @@ class Params:
     @property
     def is_fitted(self) -> bool:
         """Whether all that there is to learn was learned."""
-        return all(name in vars(self) for name in self.learned)
+        return not self.learned or vars(self).keys() >= set(self.learned)
 
     def _require_fitted(self) -> None:
         if not self.is_fitted:
@@ -73,6 +74,7 @@ class Params:
                 getattr(self, name).set_params(**{inner: value})
             else:
                 setattr(self, name, value)
+        forget(self)
         self._validate()
         return self
 
@@ -123,7 +125,7 @@ def check_number(
 
 def check_count(name: str, value: Any, at_least: int = 1, *, optional: bool = False) -> None:
     """Raise InputError unless `value` is an integer of at least so much, or None if optional."""
-    if optional and value is None:
+    if (optional and value is None) or (type(value) is int and value >= at_least):
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
         raise InputError(f"{name} is {value!r}. Pass an integer of at least {at_least}.")

@@ -20,7 +20,10 @@ Best = tuple[Ids, npt.NDArray[np.floating]]
 
 def empty(n_queries: int, k: int, dtype: npt.DTypeLike = np.float32) -> Best:
     """Return heaps with nothing in them: ids -1 and scores of minus infinity."""
-    return np.full((n_queries, k), -1, np.int64), np.full((n_queries, k), -np.inf, dtype)
+    ids, scores = np.empty((n_queries, k), np.int64), np.empty((n_queries, k), dtype)
+    ids.fill(-1)
+    scores.fill(-np.inf)
+    return ids, scores
 
 
 @cached_njit(nogil=True)
@@ -55,13 +58,12 @@ def offer(ids, scores, new_ids, new_scores):  # type: ignore[no-untyped-def]
 
 
 @cached_njit(nogil=True)
-def insert(ids, scores, rows, new_scores, first_row):  # type: ignore[no-untyped-def]
+def insert(ids, scores, rows, new_scores, first_row, n_offered):  # type: ignore[no-untyped-def]
     """Insert rows ``first_row + rows`` where they belong in lists with the best first, in place.
 
-    Faster than `offer` where candidates come with the best first, nearly. Rows of -1 are skipped.
-    Return, for each query, how many are not.
+    Faster than `offer` where candidates come with the best first, nearly. Rows of -1 are skipped;
+    how many are not is added to `n_offered` of each query.
     """
-    n_offered = np.zeros(rows.shape[0], np.int64)
     for query in range(rows.shape[0]):
         best_ids, best_scores = borrow(ids, query), borrow(scores, query)
         last = len(best_ids) - 1
@@ -77,7 +79,6 @@ def insert(ids, scores, rows, new_scores, first_row):  # type: ignore[no-untyped
                 best_ids[place], best_scores[place] = best_ids[place - 1], best_scores[place - 1]
                 place -= 1
             best_ids[place], best_scores[place] = row, score
-    return n_offered
 
 
 @cached_njit(nogil=True)

@@ -58,3 +58,11 @@ def choose_lists(distances, reach, chosen):  # type: ignore[no-untyped-def]
             if row[j] <= least + reach:
                 lists[n_chosen] = j
                 n_chosen += 1
+
+
+@cached_njit(nogil=True)
+def negate(distances, rows):  # type: ignore[no-untyped-def]
+    """Turn distances into values, in place: minus them, and minus infinity beside rows of -1."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            distances[i, j] = -distances[i, j] if rows[i, j] >= 0 else -np.inf

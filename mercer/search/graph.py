@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Ids
 from mercer.runtime.params import check_count, stored
+from mercer.search._code_loops import negate
 from mercer.search.base import Allowed, Candidates, Codes, Floats, Rows, Searcher
 from mercer.search.decoded import compared_one_by_one, nearest
 
@@ -173,7 +174,8 @@ class Graph(Searcher):
                 how.efSearch = math.ceil(ef * len(rows) / len(allowed))
                 how.sel = faiss.IDSelectorBitmap(np.packbits(allowed.mask, bitorder="little"))
             distances, found = linked.search(Zq, n, params=how)
-        return Candidates(found, np.where(found >= 0, -distances, -np.inf).astype(np.float32))
+        negate(distances, found)
+        return Candidates(found, distances)
 
     def _decoded(self, rows: GraphRows, some: Ids) -> Floats:
         """Return rounded vectors: the middle of the step that each value fell into."""

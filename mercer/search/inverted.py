@@ -15,9 +15,9 @@ from mercer.codes import Code, Product
 from mercer.errors import InputError
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Ids
-from mercer.runtime.lazy import lazy
+from mercer.runtime.lazy import forget, lazy
 from mercer.runtime.params import check_count, stored
-from mercer.search._code_loops import choose_lists
+from mercer.search._code_loops import choose_lists, negate
 from mercer.search.base import (
     Allowed,
     Candidates,
@@ -170,7 +170,7 @@ class Inverted(Searcher):
         V = np.ascontiguousarray(self.code_.query(Z))
         n_lists = min(self.n_lists or _usual_lists(n or len(Z)), max(1, len(Z)))
         self.centroids_ = self._means(V, n_lists)
-        vars(self).pop("_lengths", None)
+        forget(self)
         self.reach_ = self._reaches(V[:: max(1, len(V) // SAMPLE)])
         return self
 
@@ -196,15 +196,16 @@ class Inverted(Searcher):
 
     def _squares(self, V: Floats) -> Floats:
         """Return squared distances to all centroids, less the length of the query itself."""
-        squares = V @ self.centroids_.T
-        squares *= -2
-        squares += self._lengths
+        factors, lengths = self._expanded
+        squares = V @ factors
+        squares += lengths
         return np.asarray(squares)
 
     @lazy
-    def _lengths(self) -> Floats:
-        """The squared length of every centroid."""
-        return np.asarray(np.einsum("ij,ij->i", self.centroids_, self.centroids_))
+    def _expanded(self) -> tuple[Floats, Floats]:
+        """The terms of |v - c|² = |v|² - 2 v·c + |c|² that depend on the centroids."""
+        C = self.centroids_
+        return np.ascontiguousarray(-2 * C.T), np.asarray(np.einsum("ij,ij->i", C, C))
 
     # ---- building
 
@@ -284,8 +285,9 @@ class Inverted(Searcher):
         """Return the n nearest codes; queries that find fewer look into more lists."""
         n, n_probe = min(n, len(rows)), self._enough(rows, n, n_probe)
         found = self._scanned(rows, V, n, n_probe)
-        short = np.flatnonzero(found.rows[:, -1] < 0)
-        if len(short) and n_probe < len(self.centroids_):
+        last = found.rows[:, -1]
+        if n_probe < len(self.centroids_) and last.min() < 0:
+            short = np.flatnonzero(last < 0)
             more = self._nearest(rows, V[short], n, 4 * n_probe)
             found.rows[short], found.values[short] = more.rows, more.values
         return found
@@ -297,7 +299,8 @@ class Inverted(Searcher):
             distances, found = fast.index.search_preassigned(
                 V, n, lists, np.zeros(lists.shape, np.float32)
             )
-        return Candidates(found, np.where(found >= 0, -distances, -np.inf).astype(np.float32))
+        negate(distances, found)
+        return Candidates(found, distances)
 
     def _enough(self, rows: ListRows, n: int, n_probe: int) -> int:
         """Return n_probe, or more where so few lists would rarely have n rows."""

@@ -180,9 +180,9 @@ def _definite(sample: _Sample) -> None:
 
 
 def _threads(sample: _Sample) -> None:
-    """the same on one thread and on two."""
+    """the same on one thread and on two, up to rounding."""
     one, two = (sample.kernel(sample.P, sample.P[:], n_jobs=n) for n in (1, 2))
-    if not np.array_equal(one, two):
+    if not (np.abs(one - two) <= 2 * sample.slack).all():  # sums of blocks of other sizes
         sample.fail("one and two threads give different values")
 
 

@@ -29,13 +29,16 @@ def test_each_thread_has_enough_to_do(seconds, n, expected):
 
 def test_work_is_timed_for_one_query():
     pace = Pace()
-    with pace.timing(4):
-        until = time.thread_time() + 0.02
+
+    def work(seconds):
+        until = time.thread_time() + seconds[0]
         while time.thread_time() < until:
             pass
+        return len(seconds)
+
+    assert pace.timed(work)([0.02] * 4) == 4
     assert 0.005 <= pace.seconds < 0.05
-    with pace.timing(4):
-        pass
+    assert pace.timed(work)([0.0] * 4) == 4
     assert pace.seconds < 0.005
 
 

@@ -36,7 +36,7 @@ def test_segments_come_back_row_by_row(index, tree):
     assert len(back) == 57
     assert [len(one.ids) for one in back.members] == [30, 10, 20]
     for one, other in zip(back.members, index.segments_.members, strict=True):
-        for name in ("own", "ids", "removed"):
+        for name in ("diag", "ids", "removed"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         np.testing.assert_array_equal(one.items.kept, other.items.kept)
         np.testing.assert_array_equal(one.rows.vectors, other.rows.vectors)

@@ -10,10 +10,10 @@ from hostile import items, near_ties
 import mercer
 from mercer import kernels
 from mercer.index import searching
-from mercer.index.parts import Part, Queries
 from mercer.index.ranking import ROUND, Ranking
 from mercer.index.recipe import Recipe
 from mercer.index.settling import settle
+from mercer.index.views import Queries, View
 from mercer.search import BoundScan
 
 rng = np.random.default_rng(0)
@@ -22,15 +22,15 @@ HISTOGRAMS = rng.dirichlet(np.full(16, 0.5), 3000).astype(np.float32)
 Q = rng.dirichlet(np.full(16, 0.5), 60).astype(np.float32)
 
 
-def ranked(kernel, X, Q, k, n_components=16, parts=1, ceiling=None):
-    """Return a ranking over some parts, and the embedding."""
+def ranked(kernel, X, Q, k, n_components=16, views=1, ceiling=None):
+    """Return a ranking over some views, and the embedding."""
     pca = mercer.embeddings.KernelPCA(kernel, n_components, n_landmarks=150, residual=True)
     P, Pq = kernel.prepare(X), kernel.prepare(Q)
     pca.fit(P)
-    cuts = np.array_split(np.arange(len(X)), parts)
+    cuts = np.array_split(np.arange(len(X)), views)
     recipe = Recipe(kernel, pca, BoundScan())
-    found = [Part(recipe.build(P.take(rows), rows), int(rows[0])) for rows in cuts]
-    tolerances = {part.first: kernel.tolerance(Pq, part.items) for part in found}
+    found = [View(recipe.build(P.take(rows), rows), int(rows[0])) for rows in cuts]
+    tolerances = {view.first: kernel.tolerance(Pq, view.items) for view in found}
     ranking = Ranking(recipe, Queries(Pq, pca), found, k, tolerances)
     ranking.recipe = recipe
     ranking.ceiling = ceiling
@@ -40,17 +40,17 @@ def ranked(kernel, X, Q, k, n_components=16, parts=1, ceiling=None):
 @pytest.mark.parametrize("kernel", [CHI2, kernels.RBF(gamma=4.0)], ids=repr)
 @pytest.mark.parametrize("k", [1, 10])
 @pytest.mark.parametrize("n_components", [16, 70])
-@pytest.mark.parametrize("parts", [1, 4])
-def test_no_more_evaluations_than_the_bounds_need(kernel, k, n_components, parts):
+@pytest.mark.parametrize("views", [1, 4])
+def test_no_more_evaluations_than_the_bounds_need(kernel, k, n_components, views):
     """Theory: order. rows whose bound reaches the k-th score, the seeds, and the last round."""
-    ranking, pca = ranked(kernel, HISTOGRAMS, Q, k, n_components, parts)
+    ranking, pca = ranked(kernel, HISTOGRAMS, Q, k, n_components, views)
     ranking.search_all()
     Z, Zq = pca.transform(HISTOGRAMS), pca.transform(Q)
     K = kernel(Q, HISTOGRAMS, dtype=np.float64)
     U = Zq.astype(np.float64) @ Z.T.astype(np.float64)
-    error = np.max([ranking.error(part) for part in ranking.parts], axis=0)
+    error = np.max([ranking._errors([view]).worst for view in ranking.views], axis=0)
     least = reference.needed(U + 1e-6, K, k, 2 * error)
-    assert (ranking.evaluations <= least + k + parts * ROUND).all()
+    assert (ranking.evaluations <= least + k + views * ROUND).all()
     assert ranking.evaluations.mean() <= least.mean() + k + ROUND
     assert (ranking.evaluations >= reference.needed(U - 1e-5, K, k, -error)).all()
     assert ranking.proven.all()
@@ -65,9 +65,9 @@ def test_a_bound_that_floats_reach_is_at_most_that_many():
     ranking, pca = ranked(CHI2, HISTOGRAMS, Q[:1], 5)
     ranking.search_all()
     U = pca.transform(Q[:1]) @ pca.transform(HISTOGRAMS).T
-    seeds = BoundScan().seeds(ranking.parts[0].rows, pca.transform(Q[:1]), 5)
+    seeds = BoundScan().seeds(ranking.views[0].rows, pca.transform(Q[:1]), 5)
     K = CHI2(Q[:1], HISTOGRAMS)
-    threshold = np.sort(K[0, seeds.rows[0]])[0] - ranking.error(ranking.parts[0])[0]
+    threshold = np.sort(K[0, seeds.rows[0]])[0] - ranking._errors(ranking.views[:1]).worst[0]
     assert ranking.evaluations[0] <= (U[0] >= threshold - 1e-6).sum() + 5
 
 
@@ -86,9 +86,9 @@ def test_ceilings_save_evaluations_and_change_nothing(kernel):
 
 
 @pytest.mark.parametrize("n", [1, 3, 20, 200, 3000])
-@pytest.mark.parametrize("parts", [1, 5])
-def test_some_candidates_are_proven_only_where_they_suffice(n, parts):
-    ranking, _ = ranked(CHI2, HISTOGRAMS, Q, 3, 70, parts)
+@pytest.mark.parametrize("views", [1, 5])
+def test_some_candidates_are_proven_only_where_they_suffice(n, views):
+    ranking, _ = ranked(CHI2, HISTOGRAMS, Q, 3, 70, views)
     ranking.search_some(n)
     assert (ranking.evaluations <= n).all()
     _, best = reference.best(CHI2(Q, HISTOGRAMS, dtype=np.float64), 3)
@@ -106,8 +106,9 @@ def test_one_query_at_a_time_is_not_proven_by_accident():
     ranking, _ = ranked(CHI2, HISTOGRAMS[:400], Q, 1)
     K = CHI2(Q, HISTOGRAMS[:400], dtype=np.float64)
     for query in range(len(Q)):
-        alone = ranking.queries[query : query + 1]
-        one = Ranking(ranking.recipe, alone, ranking.parts, 1, ranking.tolerances)
+        P = ranking.queries.items[query : query + 1]
+        alone = Queries(P, ranking.queries.embedding, query)
+        one = Ranking(ranking.recipe, alone, ranking.views, 1, ranking.tolerances)
         one.search_some(2)
         best = settle(one)[1][0, 0]
         assert not one.proven[0] or best >= K[query].max() - 1e-6
@@ -143,7 +144,7 @@ def test_what_was_left_out_is_worse_only_by_more_than_rounding():
     ranking, _ = ranked(CHI2, HISTOGRAMS[:300], Q, 3, 16, 2)
     ranking.search_some(20)
     threshold = ranking.scores[:, 2]
-    error = np.max([ranking.error(part) for part in ranking.parts], axis=0)
+    error = np.max([ranking._errors([view]).worst for view in ranking.views], axis=0)
     assert (error > 0).all()
     for share, proven in ((-0.5, False), (0, False), (0.5, False), (2, True)):
         assert (ranking._nothing_better(threshold - share * error) == proven).all()
@@ -191,13 +192,13 @@ def test_what_floats_put_behind_can_come_first(k):
 
 @pytest.mark.parametrize("kernel", [CHI2, kernels.Linear(), kernels.JensenShannon()], ids=repr)
 def test_the_error_bounds_the_rounding_of_every_score(kernel):
-    """With items that are 10,000 times as large as others in the same part."""
+    """With items that are 10,000 times as large as others in the same view."""
     X = items(600, 24, 3)
-    ranking, _ = ranked(kernel, X, X[:60], 3, parts=2)
-    for part in ranking.parts:
-        pair = X[:60], X[part.first : part.first + len(part.items)]
+    ranking, _ = ranked(kernel, X, X[:60], 3, views=2)
+    for view in ranking.views:
+        pair = X[:60], X[view.first : view.first + len(view.items)]
         off = np.abs(kernel(*pair).astype(np.float64) - kernel(*pair, dtype=np.float64))
-        error = ranking.error(part)
+        error = ranking._errors([view]).worst
         assert (off <= error[:, None]).all()
         assert off.max() > error.max() / 100  # and is no wild guess
 

@@ -60,7 +60,7 @@ def test_inserting_keeps_lists_sorted(K, k, step, data):
         rows = np.tile(order[start : start + step], (len(K), 1))
         padded = np.pad(rows, ((0, 0), (1, 0)), constant_values=-1)
         given_scores = np.pad(np.take_along_axis(K, rows, 1), ((0, 0), (1, 0)))
-        counts += topk.insert(ids, scores, padded, given_scores, 100)
+        topk.insert(ids, scores, padded, given_scores, 100, counts)
     expected_ids, expected = best(K, k)
     np.testing.assert_array_equal(scores, expected)
     np.testing.assert_array_equal(ids, expected_ids + 100)
@@ -108,5 +108,7 @@ def test_inserting_counts_only_rows():
     ids, scores = topk.empty(2, 2)
     rows = np.array([[4, -1, -1], [-1, 0, 2]])
     values = np.array([[1, 9, 9], [9, 0.5, 0.5]], np.float32)
-    assert topk.insert(ids, scores, rows, values, 10).tolist() == [1, 2]
+    counts = np.array([0, 5])
+    topk.insert(ids, scores, rows, values, 10, counts)
+    assert counts.tolist() == [1, 7]
     assert ids.tolist() == [[14, -1], [10, 12]]

@@ -82,7 +82,7 @@ def test_mapped_arrays_give_the_same_answers(kernel, X, tmp_path, mapped):
     index = small_index(kernel, X)
     index.save(tmp_path)
     again = mercer.load(tmp_path)
-    assert not again.segments_.members[0].own.flags.writeable
+    assert not again.segments_.members[0].diag.flags.writeable
     require_same(again.search(X[:9], k=5), index.search(X[:9], k=5))
     for one in (index, again):
         one.remove([0, 7]).add(X[:3])
@@ -109,7 +109,7 @@ def test_large_arrays_are_mapped_and_small_ones_read(tmp_path, monkeypatch):
     small_index("linear", X).save(tmp_path)
     segment = mercer.load(tmp_path).segments_.members[0]
     assert isinstance(segment.items.kept.base, np.memmap)
-    assert segment.own.flags.writeable
+    assert segment.diag.flags.writeable
     monkeypatch.setattr(store, "MAPPED", 0)
     assert mercer.load(tmp_path).segments_.members[0].items.kept.flags.writeable
 

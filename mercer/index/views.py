@@ -9,19 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.embeddings import Embedding
+from mercer.index._settling import find_rows
 from mercer.index.segment import Segment
-from mercer.kernels import Prepared
+from mercer.kernels import Kernel, Prepared
 from mercer.runtime import parallel
 from mercer.runtime.arrays import DType, Ids
 from mercer.runtime.lazy import lazy
 from mercer.search import Allowed, Rows
 from mercer.search.base import Floats
 
-Own = npt.NDArray[np.float64]
+Doubles = npt.NDArray[np.float64]
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
-class Part:
+class View:
     """The rows of a segment that a search looks at.
 
     Parameters
@@ -35,30 +36,37 @@ class Part:
     """
 
     def __init__(self, segment: Segment, first: int = 0, allowed: Allowed | None = None) -> None:
+        self.segment = segment
         self.items: Prepared = segment.items
-        self.own = segment.own
+        self.diag = segment.diag
         self.largest, self.usual = segment.largest, segment.usual
         self.rows: Rows = segment.rows
         self.first, self.allowed = first, allowed
-        self.n_allowed = len(segment.ids) if allowed is None else len(allowed)
+        self.n_rows = len(segment.ids)
+        self.n_allowed = self.n_rows if allowed is None else len(allowed)
 
     def tolerance(self, P: Prepared, dtype: DType = SINGLE) -> float:
         """Return what rounding may move the values of queries and rows by; see `Kernel`."""
         return float(P.kernel.tolerance(P, self.items, dtype=dtype))
 
-    def find(self, ids: Ids) -> Ids:
-        """Return which rows of this part are meant by rows of all segments, -1 for others."""
-        rows = ids - self.first
-        return np.where((ids >= 0) & (rows >= 0) & (rows < len(self.items)), rows, -1)
+    def under(self, kernel: Kernel) -> tuple[Prepared, float]:
+        """Return the items as another kernel takes them, and its largest √k(x, x)."""
+        return self.segment.under(kernel)
 
-    def longer_than(self, length: float, step: int) -> Iterator[tuple[Ids, Prepared, Own]]:
+    def find(self, ids: Ids) -> Ids:
+        """Return which rows of this view are meant by rows of all segments, -1 for others."""
+        rows = np.empty(ids.shape, np.int64)
+        find_rows(ids, self.first, self.n_rows, rows)
+        return rows
+
+    def longer_than(self, length: float, step: int) -> Iterator[tuple[Ids, Prepared, Doubles]]:
         """Yield the allowed rows with a larger √k(x, x), as `find` takes them, with their items."""
-        rows = np.flatnonzero(np.abs(self.own) > length**2)
+        rows = np.flatnonzero(np.abs(self.diag) > length**2)
         if self.allowed is not None:
             rows = rows[self.allowed.mask[rows]]
         for span in parallel.spans(len(rows), step):
             some = rows[span]
-            yield some + self.first, self.items.take(some), self.own[some]
+            yield some + self.first, self.items.take(some), self.diag[some]
 
 
 @dataclass(frozen=True)
@@ -72,13 +80,10 @@ class Queries:
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, rows: slice) -> Queries:
-        return Queries(self.items[rows], self.embedding, self.first + rows.start)
-
     @lazy
-    def own(self) -> Own:
+    def diag(self) -> Doubles:
         """k(q, q) of each."""
-        return np.asarray(self.items.kernel.diag(self.items, dtype=np.float64))
+        return np.asarray(self.items.kernel.diagonal(self.items, DOUBLE))
 
     @lazy
     def vectors(self) -> Floats:
