@@ -76,10 +76,11 @@ class _Embedded(Subject):
     @property
     def terms(self) -> float:
         """How large the terms are that cancel in vectors, at most: those of landmarks do."""
-        if not isinstance(self.fitted, LandmarkMap):
+        fitted = self.fitted
+        if not isinstance(fitted, LandmarkMap) or not fitted.witnesses:
             return 0.0
-        crossed = self.fitted.compared(self.X, self.fitted.landmarks_)
-        return float((np.abs(crossed) @ np.abs(self.fitted.weights_)).max())
+        crossed = fitted.compared(self.X, fitted.witnesses)
+        return float((np.abs(crossed) @ np.abs(fitted.weights_)).max())
 
     def fresh(self) -> Embedding:
         """Return a copy that was not fitted."""
