@@ -199,12 +199,12 @@ class Euclidean(Embedding):
     def _mapped(self, P: Prepared) -> Floats:
         rows = P.under(self.map_.compared)
         if self.axes_ is None or self.mean_ is None:
-            return self.map_.transform(rows)
+            return self.map_._transform(rows)
         if len(rows) <= BLOCK:
-            return np.asarray((self.map_.transform(rows) - self.mean_) @ self.axes_)
+            return np.asarray((self.map_._transform(rows) - self.mean_) @ self.axes_)
         out = np.empty((len(P), self.axes_.shape[1]), np.float32)
         for span in parallel.spans(len(P), BLOCK):
-            np.matmul(self.map_.transform(rows[span]) - self.mean_, self.axes_, out=out[span])
+            np.matmul(self.map_._transform(rows[span]) - self.mean_, self.axes_, out=out[span])
         return out
 
 

@@ -99,7 +99,7 @@ class Ranking:
         kept, following = _best_of(found, n)
         for view, some in zip(self.views, kept, strict=True):
             self._descend(view, some)
-        everything = sum(view.n_allowed for view in self.views)
+        everything = sum([view.n_allowed for view in self.views])
         self.proven = (self.evaluations == everything) | self._nothing_better(following)
 
     def _nothing_better(self, following: Floats) -> Mask:
@@ -113,7 +113,7 @@ class Ranking:
             return np.asarray(following < threshold - self.errors.worst)
         if not self.kernel.psd:
             return np.zeros(len(self), bool)
-        largest = max(view.largest for view in self.views)
+        largest = max([view.largest for view in self.views])
         return np.asarray(self.errors.root * largest <= threshold + self.errors.worst)
 
     def search_above(self, score: float) -> list[tuple[Ids, Array]]:
@@ -298,8 +298,8 @@ class Ranking:
     def _errors(self, views: list[View]) -> Errors:
         n, tolerances = len(self), self.tolerances
         found = Errors(np.empty(n), np.empty(n, np.float32), np.empty(n))
-        worst = max(tolerances[view.first] * view.largest for view in views)
-        usual = max(tolerances[view.first] * view.usual for view in views)
+        worst = max([tolerances[view.first] * view.largest for view in views])
+        usual = max([tolerances[view.first] * view.usual for view in views])
         bound_errors(self.queries.diag, worst, usual, TINY, *found)
         return found
 
@@ -332,8 +332,9 @@ def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
 
 def _best_of(found: list[Candidates], n: int) -> tuple[list[Candidates], Floats]:
     """Keep the n most promising over all views; also return the next value of each query."""
-    following = np.full(len(found[0].values), -np.inf, np.float32)
-    ends = list(accumulate(one.rows.shape[1] for one in found))
+    following = np.empty(len(found[0].values), np.float32)
+    following.fill(-np.inf)
+    ends = list(accumulate([one.rows.shape[1] for one in found]))
     if ends[-1] <= n:
         return found, following
     rows, values = (

@@ -17,6 +17,7 @@ from mercer.index.segment import Segment
 from mercer.index.segments import Segments
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.arrays import Array
+from mercer.runtime.lazy import lazy
 from mercer.search import BoundedSearcher, Everything, Searcher
 
 RATIO = 4  # times as many rows as all after it: a segment with fewer is joined with them
@@ -53,7 +54,12 @@ class Recipe:
         rows = np.unique(np.linspace(0, n - 1, wanted).astype(int))
         return self.embedding.transform(items.take(items.rows_of(X), rows))
 
-    @property
+    @lazy
+    def kernel_name(self) -> str:
+        """What answers say about the kernel."""
+        return repr(self.kernel)
+
+    @lazy
     def bounded(self) -> bool:
         """Whether the values of candidates bound this kernel."""
         return (

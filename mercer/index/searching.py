@@ -20,7 +20,6 @@ from mercer.kernels import Prepared
 from mercer.kernels.similarity import unit
 from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Array
-from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count
 from mercer.search import Searcher
 from mercer.search.base import LISTED
@@ -85,7 +84,7 @@ class Search:
         """Return the k most similar items of every query."""
         k = places(k, len(self.segments))
         views = self.segments.views(allowed)
-        kept = max(1, min(k, sum(view.n_allowed for view in views)))
+        kept = max(1, min(k, sum([view.n_allowed for view in views])))
         if candidates is None and self.recipe.exhaustive:
             return self._compared(self._prepared(Q, views), views, kept, k)
 
@@ -170,12 +169,10 @@ class Search:
         """Return the k best items of every query; -1 or None where there are fewer."""
         if not ranking.views:
             ranking.proven[:] = True
-        best = settle(ranking) if ranking.views else _nothing(len(ranking.queries))
-        rows, scores, distances = (
-            _widened(values, k, nothing)
-            for values, nothing in zip(best[:3], (-1, -np.inf, np.inf), strict=True)
-        )
-        return self._matches(ranking, slice(None), rows, scores, distances, best.tolerance)
+        best = settle(ranking) if ranking.views else _nothing(len(ranking))
+        if best.rows.shape[1] < k:
+            best = _widened(best, k)
+        return self._matches(ranking, slice(None), *best)
 
     def _listed(
         self, ranking: Ranking, tolerance: Array, query: int, rows: Array, scores: Array
@@ -191,25 +188,23 @@ class Search:
             ranking, one, rows[None], scores[None], distances[None], tolerance[one]
         )
 
-    @lazy
-    def _name(self) -> str:
-        return repr(self.recipe.kernel)
-
     def _matches(
         self, ranking: Ranking, queries: slice, rows: Array, scores: Array, distances: Array,
         tolerance: Array,
     ) -> Matches:  # fmt: skip
         proven = ranking.proven[queries]
+        landmarks = np.empty(len(rows), np.int64)
+        landmarks.fill(self.recipe.embedding.n_landmarks_)
         return Matches(
             ids=self.segments.names(rows),
             scores=scores.astype(np.float32),
             distances=distances.astype(np.float32),
             exact=proven,
             evaluations=ranking.evaluations[queries],
-            landmark_evaluations=np.full(len(rows), self.recipe.embedding.n_landmarks_, np.int64),
+            landmark_evaluations=landmarks,
             tolerance=tolerance.astype(np.float32),
             probability=proven.astype(np.float32),
-            kernel=self._name,
+            kernel=self.recipe.kernel_name,
         )
 
 
@@ -228,10 +223,12 @@ def _nothing(n_queries: int) -> Settled:
     return Settled(none.astype(np.int64), none, none, np.zeros(n_queries))
 
 
-def _widened(values: Array, k: int, nothing: float) -> Array:
-    """Return k columns, with `nothing` in those that are missing."""
-    if values.shape[1] == k:
-        return values
-    wide = np.full((len(values), k), nothing, values.dtype)
-    wide[:, : values.shape[1]] = values
-    return wide
+def _widened(best: Settled, k: int) -> Settled:
+    """Return k columns, with nothing in those that are missing."""
+    missing = ((0, 0), (0, k - best.rows.shape[1]))
+    return Settled(
+        np.pad(best.rows, missing, constant_values=-1),
+        np.pad(best.scores, missing, constant_values=-np.inf),
+        np.pad(best.distances, missing, constant_values=np.inf),
+        best.tolerance,
+    )

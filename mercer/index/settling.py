@@ -67,7 +67,7 @@ def settle(ranking: Ranking) -> Settled:
 def double_rounding(ranking: Ranking) -> float:
     """Return the share of √k(q, q) that rounding may move a value in double precision by."""
     P = ranking.queries.items
-    return max((view.tolerance(P, DOUBLE) * view.largest for view in ranking.views), default=0.0)
+    return max([view.tolerance(P, DOUBLE) * view.largest for view in ranking.views], default=0.0)
 
 
 def _margins(ranking: Ranking) -> Array:

@@ -88,7 +88,8 @@ class CompiledKernel(Kernel):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Return the declared error, or that of a sum over the features."""
-        features = max(P.form[1] for P in prepared if P.form)
+        form = prepared[0].form  # of all of them
+        features = form[1] if form else 0
         return (features + 16 if self.error is None else self.error) * unit(dtype)
 
     def _prepare(self, X: Any) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Prepared:
         Prepared(1 items for Linear())
         """
         P = self
-        while P.kernel is not kernel and P.kernel != kernel:
+        while not _same(P.kernel, kernel):
             if "inside" not in P.parts:
                 return kernel.prepared(self._fit_for(kernel), self.form)  # type: ignore[no-any-return]
             P = P.inside
@@ -149,3 +149,8 @@ class Prepared:
 
     def __repr__(self) -> str:
         return f"Prepared({len(self)} items for {self.kernel!r})"
+
+
+def _same(kernel: Any, other: Any) -> bool:
+    """Whether two kernels are equal; most often they are one, or of different classes."""
+    return kernel is other or (type(kernel) is type(other) and kernel == other)

@@ -38,7 +38,7 @@ class FeatureSum(Kernel):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error of a sum of as many terms as there are features, in any order."""
-        return (max(_n_terms(P.rows) for P in prepared) + self._roundings) * unit(dtype)
+        return (max([_n_terms(P.rows) for P in prepared]) + self._roundings) * unit(dtype)
 
     def _prepare(self, X: Any) -> dict[str, Any]:
         measures = self._measure(X)
@@ -66,11 +66,11 @@ class FeatureSum(Kernel):
             _loops.SPARSE_LOOPS.gather(self._term, _triple(Q), _triple(X), ids, sums)
         else:
             _loops.LOOPS.gather(self._term, Q, X, ids, sums)
-        a, b = _measures(P, dtype), _measures(R, dtype)
-        if a is None or b is None:
-            self._finish(sums, Q.shape[1], None, None)
+        if "measures" in R.parts:
+            of_queries = P.measures[:, None].astype(dtype)
+            self._finish(sums, Q.shape[1], of_queries, R.measures[ids].astype(dtype))
         else:
-            self._finish(sums, Q.shape[1], a[:, None], b[ids])
+            self._finish(sums, Q.shape[1], None, None)
         return sums
 
 

@@ -3,8 +3,8 @@
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from typing import Any
 
 
 class Lock:
@@ -18,12 +18,13 @@ class Lock:
         self._inner = threading.RLock()
         _all.add(self)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold it, after whoever else does."""
-        inner = self._inner  # let go of the same one, even if a child replaced it meanwhile
-        with inner:
-            yield
+    def held(self) -> AbstractContextManager[Any]:
+        """Return what holds it in a with statement, after whoever else does.
+
+        The same one is let go of that was taken, even if a child replaced it meanwhile. It is
+        not written in Python, so that no signal arrives between taking and holding it.
+        """
+        return self._inner
 
     def renew(self) -> None:
         """Take a lock that nobody holds."""

@@ -32,7 +32,7 @@ class Params:
     @property
     def is_fitted(self) -> bool:
         """Whether all that there is to learn was learned."""
-        return not self.learned or vars(self).keys() >= set(self.learned)
+        return all(map(vars(self).__contains__, self.learned))
 
     def _require_fitted(self) -> None:
         if not self.is_fitted:

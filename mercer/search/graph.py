@@ -169,9 +169,10 @@ class Graph(Searcher):
         ef = max(effort or self.ef or EF, n)
         linked = rows.derived("faiss", lambda: self._linked(rows))
         with parallel.one_faiss_thread() as faiss:
-            how = faiss.SearchParametersHNSW(efSearch=ef)
-            if allowed is not None:
-                how.efSearch = math.ceil(ef * len(rows) / len(allowed))
+            if allowed is None:  # making it takes as long as embedding a query
+                how = rows.derived(f"ef {ef}", lambda: faiss.SearchParametersHNSW(efSearch=ef))
+            else:
+                how = faiss.SearchParametersHNSW(efSearch=math.ceil(ef * len(rows) / len(allowed)))
                 how.sel = faiss.IDSelectorBitmap(np.packbits(allowed.mask, bitorder="little"))
             distances, found = linked.search(Zq, n, params=how)
         negate(distances, found)

@@ -286,7 +286,7 @@ class Inverted(Searcher):
         n, n_probe = min(n, len(rows)), self._enough(rows, n, n_probe)
         found = self._scanned(rows, V, n, n_probe)
         last = found.rows[:, -1]
-        if n_probe < len(self.centroids_) and last.min() < 0:
+        if n_probe < len(self.centroids_) and np.minimum.reduce(last) < 0:
             short = np.flatnonzero(last < 0)
             more = self._nearest(rows, V[short], n, 4 * n_probe)
             found.rows[short], found.values[short] = more.rows, more.values
@@ -295,10 +295,11 @@ class Inverted(Searcher):
     def _scanned(self, rows: ListRows, V: Floats, n: int, n_probe: int) -> Candidates:
         lists = self._probed(V, n_probe)
         fast = rows.derived("faiss", lambda: self._fast(rows))
-        with parallel.one_faiss_thread():
-            distances, found = fast.index.search_preassigned(
-                V, n, lists, np.zeros(lists.shape, np.float32)
-            )
+        far = np.zeros(lists.shape, np.float32)  # distances to centroids, which codes do not need
+        distances, found = np.empty((len(V), n), np.float32), np.empty((len(V), n), np.int64)
+        with parallel.one_faiss_thread() as faiss:
+            arrays = [faiss.swig_ptr(A) for A in (lists, far, distances, found)]
+            fast.index.search_preassigned_c(len(V), faiss.swig_ptr(V), n, *arrays, False)
         negate(distances, found)
         return Candidates(found, distances)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 
@@ -167,31 +168,58 @@ def test_a_child_forked_in_the_middle_of_work_is_free():
     assert counts == outside
 
 
-LINES = range(1, 60)  # more than there are in what enters and leaves the limit
+CALLS = range(40)  # more than are made by what enters and leaves the limit
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_an_interruption_anywhere_leaves_blas_as_it_was(line):
-    """Ctrl-C at the n-th line that runs inside of the limit's own code."""
+@pytest.mark.parametrize("call", CALLS)
+def test_an_interruption_anywhere_leaves_blas_as_it_was(call):
+    """Ctrl-C where the interpreter looks for signals in the limit's own code: after calls."""
     before, count = blas_threads(), iter(range(10_000))
-    own = {parallel._BlasLimit.enter, parallel._BlasLimit.leave, parallel._BlasLimit._let_go}
-    codes = {one.__code__ for one in own}
+    limit, one = parallel._BlasLimit, parallel._OneBlasThread
+    own = {limit.enter, limit.leave, limit._let_go, one.__enter__, one.__exit__}
+    codes = {method.__code__ for method in own}
 
     def interrupt(frame, event, _):
-        if frame.f_code not in codes:
-            return None
-        if event == "line" and next(count) == line:
+        caller = frame if event == "c_return" else frame.f_back
+        if event.endswith("return") and caller.f_code in codes and next(count) == call:
             raise KeyboardInterrupt
-        return interrupt
 
-    old = sys.gettrace()
-    sys.settrace(interrupt)
+    sys.setprofile(interrupt)
     try:
         parallel.run(int, [()])
     except KeyboardInterrupt:
         pass
     finally:
-        sys.settrace(old)
-    # between two lines nobody can be asked: the next call takes back what is left
-    assert parallel.run(blas_threads, [()]) == [[1] * len(before)]
+        sys.setprofile(None)
+    assert_limit_works(before)
+
+
+def assert_limit_works(before):
+    """What an interruption left is taken back by the next call; no lock is held."""
+    inside = []
+    thread = threading.Thread(target=lambda: inside.append(parallel.run(blas_threads, [()])))
+    thread.start()
+    thread.join(30)
+    assert inside == [[[1] * len(before)]]
     assert blas_threads() == before
+
+
+def test_signals_leave_blas_as_it_was():
+    """Real ones, at many moments of many calls."""
+    before, interrupted = blas_threads(), 0
+    parallel.run(int, [()])  # looks for libraries, once
+    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for i in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, (i % 30 + 1) * 1e-5)
+                for _ in range(100):
+                    parallel.run(int, [()])
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert interrupted > 200
+    assert_limit_works(before)
