@@ -114,6 +114,11 @@ class Euclidean(Embedding):
         """How many kernel values one item costs."""
         return self.map_.n_landmarks_
 
+    @property
+    def n_features_(self) -> int:  # type: ignore[override]
+        """How wide items must be; 0 where the map itself looks."""
+        return self.map_.n_features_
+
     # ---- learning
 
     def _fit(self, X: Any) -> None:

@@ -64,6 +64,38 @@ def bound_errors(diag, worst_scale, usual_scale, tiny, root, worst, usual):  # t
 
 
 @cached_njit(nogil=True)
+def outside_bounds(  # type: ignore[no-untyped-def]
+    rows,
+    scores,
+    bounds,
+    residuals,
+    queries_residuals,
+    diag,
+    root,
+    tolerance,
+    rounding,
+    relaxed,
+    tiny,
+):
+    """Return the place of the first score that |k - z·z| ≤ R R' does not allow, or -1.
+
+    `bounds` are z·z + R R' with a share of R R' that is `relaxed`, and their rounding inside.
+    """
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            row = rows[i, j]
+            if row < 0:
+                continue
+            residual = np.float64(residuals[row]) * queries_residuals[i]
+            scale = root[i] * math.sqrt(max(diag[row], 0.0))
+            slack = tolerance * scale + tiny
+            above = scores[i, j] - (bounds[i, j] + (1 - relaxed) * residual)
+            if above > slack or above < -(2 * residual + rounding * scale + slack):
+                return i * rows.shape[1] + j
+    return -1
+
+
+@cached_njit(nogil=True)
 def judge(  # type: ignore[no-untyped-def]
     listed, scores, proven, margins, allowed, root, rounding, unit, tolerance
 ):

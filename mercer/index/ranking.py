@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from mercer.index._settling import bound_errors, drop_known, keep_most_promising
+from mercer.index._settling import bound_errors, drop_known, keep_most_promising, outside_bounds
 from mercer.index.recipe import Recipe
 from mercer.index.views import DOUBLE, SINGLE, Queries, View
 from mercer.kernels import Kernel
@@ -306,20 +306,20 @@ class Ranking:
     def _falsify(self, view: View, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
         """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (theory: pairs)."""
         bounded = cast(BoundedSearcher, self.searcher)
-        residuals = bounded.residuals(view.rows)[rows] * self.queries.vectors[:, -1:]
-        scale = self.errors.root[:, None] * np.sqrt(np.maximum(view.diag[rows], 0))
-        slack = (self.tolerances[view.first] + 4 * unit(np.float32)) * scale + TINY
-        tops = bounds + (1 - relaxed) * residuals  # z·z + R R', with its rounding inside
-        above = np.subtract(scores, tops, where=rows >= 0, out=np.zeros_like(scores))
-        wrong = (above > slack) | (
-            above < -(2 * residuals + self.queries.embedding.rounding_ * scale + slack)
-        )
-        if wrong.any() and self.disproof is None:
-            i, j = np.argwhere(wrong)[0]
+        residuals, of_queries = bounded.residuals(view.rows), self.queries.vectors[:, -1]
+        tolerance = self.tolerances[view.first] + 4 * unit(np.float32)
+        wrong = outside_bounds(
+            rows, scores, bounds, residuals, of_queries, view.diag, self.errors.root, tolerance,
+            self.queries.embedding.rounding_, relaxed, TINY,
+        )  # fmt: skip
+        if wrong >= 0 and self.disproof is None:
+            i, j = divmod(wrong, rows.shape[1])
+            residual = residuals[rows[i, j]] * of_queries[i]
+            top = bounds[i, j] + (1 - relaxed) * residual
             self.disproof = (
                 f"{self.kernel!r} gave {scores[i, j]:.6g} for query {self.queries.first + i} and "
                 f"row {view.first + rows[i, j]}, outside of what a positive semi-definite kernel "
-                f"can give there ({tops[i, j] - 2 * residuals[i, j]:.6g} to {tops[i, j]:.6g})"
+                f"can give there ({top - 2 * residual:.6g} to {top:.6g})"
             )
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mercer.errors import KernelError
 from mercer.kernels.facts import Facts
-from mercer.kernels.prepared import Prepared
+from mercer.kernels.prepared import Prepared, same
 from mercer.kernels.sampling import mean_between, sampled
 from mercer.kernels.similarity import require_range, scaled_rows, unit
 from mercer.runtime.arrays import Array, DType, Ids
@@ -203,7 +203,7 @@ class _Wrapped(Kernel):
 
     def _require_own(self, P: Prepared) -> Prepared:
         """Items prepared for the kernel inside are taken as well."""
-        if P.kernel is self or P.kernel == self:
+        if same(P.kernel, self):
             return P
         return Prepared(self, self._wrap(self.kernel.prepare(P)), P.form)
 
@@ -330,9 +330,9 @@ class Normalized(_Wrapped):
                 f"{self!r}: k(x, x) = {own[row]:.3g} for item {row}. A kernel with a negative "
                 "self-similarity cannot be normalised."
             )
-        require_range(repr(self), "k(x, x)", own)
-        with np.errstate(divide="ignore"):
-            return {"inside": P, "scales": np.where(own > 0, 1 / np.sqrt(own), 0.0)}
+        require_range(self, "k(x, x)", own)
+        scales = np.divide(1, np.sqrt(own), where=own > 0, out=np.zeros(len(own)))
+        return {"inside": P, "scales": scales}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         self.kernel._tile(P.inside, R.inside, out)
@@ -342,7 +342,7 @@ class Normalized(_Wrapped):
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
         values = self.kernel._gather(P.inside, R.inside, ids, dtype)
         values *= P.scales.astype(dtype)[:, None]
-        values *= R.scales.astype(dtype)[ids]
+        values *= R.scales[ids].astype(dtype)
         return values
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:

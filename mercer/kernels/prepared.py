@@ -42,7 +42,8 @@ class Prepared:
     def __init__(
         self, kernel: Any, parts: dict[str, Any], form: tuple[str, int] | None = None
     ) -> None:
-        length = items.length(next(iter(parts.values())))
+        first = next(iter(parts.values()))
+        length = len(first) if isinstance(first, Prepared) else items.length(first)
         vars(self).update(parts, kernel=kernel, parts=parts, form=form, _length=length)
 
     def __getattr__(self, name: str) -> Any:
@@ -82,7 +83,7 @@ class Prepared:
         Prepared(1 items for Linear())
         """
         P = self
-        while not _same(P.kernel, kernel):
+        while not same(P.kernel, kernel):
             if "inside" not in P.parts:
                 return kernel.prepared(self._fit_for(kernel), self.form)  # type: ignore[no-any-return]
             P = P.inside
@@ -151,6 +152,6 @@ class Prepared:
         return f"Prepared({len(self)} items for {self.kernel!r})"
 
 
-def _same(kernel: Any, other: Any) -> bool:
+def same(kernel: Any, other: Any) -> bool:
     """Whether two kernels are equal; most often they are one, or of different classes."""
     return kernel is other or (type(kernel) is type(other) and kernel == other)

@@ -15,7 +15,7 @@ from mercer import items
 from mercer.errors import InputError, KernelError
 from mercer.items.verbs import share_memory
 from mercer.kernels._loops import all_finite, mark_missing
-from mercer.kernels.prepared import Prepared
+from mercer.kernels.prepared import Prepared, same
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.border import border
@@ -33,13 +33,13 @@ def unit(dtype: npt.DTypeLike) -> float:
     return 2.0**-24 if np.dtype(dtype) == np.float32 else 2.0**-53
 
 
-def require_range(label: str, what: str, sizes: Array) -> None:
+def require_range(who: object, what: str, sizes: Array) -> None:
     """Raise KernelError where a size is so small or large that float32 could not divide by it."""
     odd = (sizes > 0) & ((sizes < SMALLEST) | (sizes > 1 / SMALLEST))
     if odd.any():
         row = int(np.argmax(odd))
         raise KernelError(
-            f"{label}: {what} of item {row} is {sizes[row]:.3g}, outside of what float32 can "
+            f"{who}: {what} of item {row} is {sizes[row]:.3g}, outside of what float32 can "
             f"divide by ({SMALLEST:.0e} to {1 / SMALLEST:.0e}). Scale the items."
         )
 
@@ -263,7 +263,7 @@ class Similarity(Params):
         return Prepared(self, self._prepare(checked), form or items.form(checked))
 
     def _require_own(self, P: Prepared) -> Prepared:
-        if P.kernel is not self and P.kernel != self:
+        if not same(P.kernel, self):
             raise InputError(
                 f"these items were prepared for {P.kernel!r}, not for {self!r}. Prepare the raw "
                 "items with the kernel that compares them."

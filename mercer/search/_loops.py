@@ -1,5 +1,7 @@
 """The compiled loops of searching."""
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -87,3 +89,35 @@ def sort_lists(rows, bounds, counts, sorted_rows, sorted_bounds):  # type: ignor
         for j in range(counts[i]):
             sorted_rows[i, j] = rows[i, order[j]]
             sorted_bounds[i, j] = bounds[i, order[j]]
+
+
+@cached_njit(nogil=True)
+def encode_queries(  # type: ignore[no-untyped-def]
+    Zq, n_head, lost, least, step, middle, longest, largest, rounding, codes, factors
+):
+    """Fill in the bytes of queries and the factors of their bounds (theory: heads).
+
+    `lost` has the residuals of the heads, `longest` the norms max |c - m| and max |e|, `largest`
+    the largest first component and residual of all rows.
+    """
+    for i in range(Zq.shape[0]):
+        tau = 0.0
+        for j in range(1, n_head):
+            tau = max(tau, abs(Zq[i, j] * step[j - 1]) / 127)
+        tau = tau if tau > 0 else 1.0
+        constant, squares, rests, sizes = 0.0, 0.0, 0.0, 0.0
+        for j in range(1, n_head):
+            z = np.float64(Zq[i, j])
+            code = np.rint(z * step[j - 1] / tau)
+            rest = z * step[j - 1] - tau * code
+            constant += z * least[j - 1] + rest * middle[j - 1]
+            squares += z * z
+            rests += rest * rest
+            sizes += abs(code)
+            codes[i, j - 1] = np.int8(code)
+        up = 1 + 1e-12
+        constant += up * (math.sqrt(rests) * longest[0] + math.sqrt(squares) * longest[1])
+        size = 255 * tau * sizes + abs(constant)
+        size += abs(Zq[i, 0]) * largest[0] + lost[i] * largest[1]
+        factors[i, 0], factors[i, 1] = tau, constant + rounding * size
+        factors[i, 2], factors[i, 3] = Zq[i, 0], lost[i]

@@ -24,12 +24,13 @@ from mercer.search.base import (
 from mercer.search.heads import Head, choose
 
 EPSILON = np.finfo(np.float32).eps
-TILE_ROWS = 1024  # bounded at a time: with 256 queries one megabyte
+TILE_ROWS = 1024  # bounded at a time, at least,
+TILE_VALUES = 1 << 18  # and with few queries so many that the tile has a megabyte,
+MOST_TILE_ROWS = SEED_ROWS = 1 << 14  # but that there are several tiles
 DENSE = 1 / 8  # of a tile that reaches its floors: the next one is multiplied as a whole
 FEW = 1 / 4  # of the rows allowed: from here down they are copied out
 LEAST_SEEN = 4096  # rows before a query is given up for having too many of them
-SEED_ROWS = 1 << 14  # at least so many rows are looked at for a first threshold,
-SEED_SHARE = 4  # or every fourth tile
+SEED_SHARE = 4  # every fourth tile is looked at for a first threshold, and at least SEED_ROWS
 SEED_CHOICE = 3  # times the wanted number of them are looked at with all components
 
 
@@ -199,8 +200,10 @@ class _View:
     def _tiles(self, Zq: Floats, residual: float, step: int = 1) -> Iterator[tuple[int, Floats]]:
         """Yield the first row and the first bounds of tile after tile, or of every few tiles."""
         q = _scaled(Zq, residual) if self.head is None else self.head.queries(Zq, residual)
-        buffer = np.empty((len(Zq), min(TILE_ROWS, len(self))), np.float32)
-        for span in parallel.spans(len(self), TILE_ROWS)[::step]:
+        height = max(TILE_VALUES // len(Zq) // TILE_ROWS, 1) * TILE_ROWS
+        height = min(height, MOST_TILE_ROWS // step)  # a sample comes from many places
+        buffer = np.empty((len(Zq), min(height, len(self))), np.float32)
+        for span in parallel.spans(len(self), height)[::step]:
             tile = buffer
             if span.stop - span.start < buffer.shape[1]:
                 tile = np.empty((len(Zq), span.stop - span.start), np.float32)
@@ -226,6 +229,13 @@ def _scaled(Zq: Floats, residual: float) -> Floats:
     return scaled
 
 
+def _widened(lists: Any, width: int) -> Any:
+    """Return lists with so many places, of which the new ones hold anything."""
+    wide = np.empty((len(lists), width), lists.dtype)
+    wide[:, : lists.shape[1]] = lists
+    return wide
+
+
 class _Lists:
     """A growing list of rows and bounds for each query."""
 
@@ -238,9 +248,7 @@ class _Lists:
         """Make room for n more rows of every query."""
         needed = int(self.counts.max(initial=0)) + n
         if needed > self.rows.shape[1]:
-            missing = ((0, 0), (0, 2 * needed - self.rows.shape[1]))
-            self.rows = np.pad(self.rows, missing, constant_values=-1)
-            self.bounds = np.pad(self.bounds, missing, constant_values=-np.inf)
+            self.rows, self.bounds = (_widened(one, 2 * needed) for one in (self.rows, self.bounds))
 
     def ordered(self) -> tuple[Ids, Floats]:
         """Return the lists as two matrices, the largest bounds first."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mercer.kernels.similarity import unit
 from mercer.runtime import parallel
-from mercer.search import _bytes
+from mercer.search import _bytes, _loops
 from mercer.search.base import Floats
 
 LEAST_COMPONENTS = 64  # below this a first look costs as much as the whole product
@@ -121,26 +121,16 @@ class ByteHead(Head):
 
     def queries(self, Zq: Floats, residual: float = 1.0) -> _Codes:
         """Return queries as signed bytes and the factors of their bounds."""
-        body = Zq[:, 1 : self.n_head].astype(np.float64)
-        scaled = body * self.step
-        tau = np.abs(scaled).max(axis=1, initial=0) / 127
-        tau = np.where(tau > 0, tau, 1.0)
-        codes = np.rint(scaled / tau[:, None])
-        rest = scaled - tau[:, None] * codes
-        lost = residual_of_head(Zq, self.n_head).astype(np.float64) * residual
-        constant = (
-            body @ self.least + rest @ self.middle
-            + _norms(rest) * self.longest_code + _norms(body) * self.longest_error
-        )  # fmt: skip
-        sizes = 255 * tau * np.abs(codes).sum(axis=1) + np.abs(constant)
-        sizes += np.abs(Zq[:, 0]) * self.largest[0] + lost * self.largest[1]
-        constant += 16 * unit(np.float32) * sizes  # the rounding of four terms, and of theirs
-        n_words = self.codes.shape[1]
+        lost = residual_of_head(Zq, self.n_head) * np.float64(residual)
         n_padded = -(-len(Zq) // _bytes.QUERIES) * _bytes.QUERIES
-        signed = np.zeros((n_padded, 4 * n_words), np.int8)
-        signed[: len(Zq), : codes.shape[1]] = codes
+        signed = np.zeros((n_padded, 4 * self.codes.shape[1]), np.int8)
         factors = np.zeros((n_padded, 4), np.float32)
-        factors[: len(Zq)] = np.column_stack([tau, constant, Zq[:, 0], lost])
+        longest = self.longest_code, self.longest_error
+        rounding = 16 * unit(np.float32)  # of four terms, and of theirs
+        _loops.encode_queries(
+            Zq, self.n_head, lost, self.least, self.step, self.middle, longest, self.largest,
+            rounding, signed, factors,
+        )  # fmt: skip
         return _Codes(signed.view(np.int32), factors)
 
     def fill(self, q: object, rows: slice, tile: Floats) -> Floats:

@@ -148,13 +148,14 @@ class Scan(Searcher):
         weights = _padded(projections, rows.codes.shape[1])
         fast = self._fast(faiss, rows)
         found = fast.search(_swapped(weights), min(n + SPARE, len(rows)))[1]
-        short = np.flatnonzero((found < 0).any(axis=1))
-        if len(short):  # fast scan finds nothing for projections that are all 0
+        if found.min() < 0:  # fast scan finds nothing for projections that are all 0
+            short = np.flatnonzero((found < 0).any(axis=1))
             found[short] = self._hamming(faiss, rows, projections[short], found.shape[1]).rows
-        values = np.full(found.shape, -np.inf, np.float32)
+        values = np.empty(found.shape, np.float32)
         asymmetric_scores(weights, rows.codes, found, values)
-        order = np.lexsort((found, -values), axis=-1)[:, :n]
-        return Candidates(np.take_along_axis(found, order, 1), np.take_along_axis(values, order, 1))
+        best = topk.empty(len(found), n)
+        topk.insert(*best, found, values, 0, np.zeros(len(found), np.int64))
+        return Candidates(*best)
 
     def _allowed(self, rows: CodeRows, Zq: Floats, n: int, allowed: Allowed) -> Candidates:
         """Return the n nearest codes that are allowed: more are looked at until there are n."""

@@ -10,8 +10,8 @@ from zoo import VECTORS
 
 from mercer.embeddings import KernelPCA
 from mercer.errors import InputError
-from mercer.search import BoundScan
-from mercer.search.bounds import TILE_ROWS
+from mercer.search import BoundScan, bounds
+from mercer.search.bounds import MOST_TILE_ROWS, SEED_SHARE
 from mercer.testing import check_searcher
 
 rng = np.random.default_rng(0)
@@ -127,8 +127,20 @@ def test_seeds_look_at_a_part_of_many_rows():
     found = Built(BoundScan(), Z).seeds(Z[:4], 5)
     assert found.rows.shape == (4, 5)
     assert (found.rows >= 0).all()
-    tiles = {row // TILE_ROWS % 4 for row in found.rows.ravel().tolist()}
-    assert tiles == {0}  # every fourth
+    rows = MOST_TILE_ROWS // SEED_SHARE  # so many where queries are few
+    tiles = {row // rows % SEED_SHARE for row in found.rows.ravel().tolist()}
+    assert tiles == {0}
+
+
+@pytest.mark.parametrize("n_queries", [1, 3, 40, 256, 300])
+def test_tiles_of_any_height_have_the_same_rows(n_queries, monkeypatch):
+    """Few queries get high tiles, many get low ones."""
+    Z = vectors(9000, 70)
+    floors = np.full(n_queries, np.quantile(Z[0] @ Z.T, 0.999), np.float32)
+    found = Built(BoundScan(), Z).reaching(Z[:n_queries], floors)
+    monkeypatch.setattr(bounds, "TILE_VALUES", 1)
+    low = Built(BoundScan(), Z).reaching(Z[:n_queries], floors)
+    np.testing.assert_array_equal(found.rows, low.rows)
 
 
 def test_queries_with_too_many_rows_are_given_up():
