@@ -4,16 +4,16 @@
 
     MercerError
     ├── InputError (ValueError)           items, parameters or ids that cannot be used
-    ├── KernelError (ValueError)          a kernel that does not compile, lies or fails
+    ├── KernelError (ValueError)          a kernel that does not compile, breaks its claims or fails
     ├── NotFittedError (AttributeError)   something used before `fit`
     ├── StoreError (OSError)              an index that cannot be written or read
-    └── CheckError (AssertionError)       a `mercer.testing` check that does not hold
+    └── CheckError (AssertionError)       a `mercer.testing` check that failed
 
-    CertificateWarning (UserWarning)      a kernel disproved its own claims during a search
+    CertificateWarning (UserWarning)      a search disproved the claims of a kernel
     LearningWarning (UserWarning)         constraints that a metric did not learn
     PrecisionWarning (UserWarning)        items or scores that float32 cannot tell apart
 
-Each message says where it happened and what was found, what is required, and what to do.
+Each message says where the error happened, what was found, what is required, and what to do.
 """
 
 
@@ -27,7 +27,7 @@ class InputError(MercerError, ValueError):
     Attributes
     ----------
     where : str
-        What the user called, which the text begins with; see `mercer.runtime.border`.
+        What the user called; the message begins with it. See `mercer.runtime.border`.
     """
 
     where: str = ""
@@ -37,23 +37,23 @@ class InputError(MercerError, ValueError):
 
 
 class KernelError(MercerError, ValueError):
-    """A kernel that does not compile, is not symmetric, or returns what is not a number."""
+    """A kernel that does not compile, is not symmetric, or returns something other than numbers."""
 
 
 class NotFittedError(MercerError, AttributeError):
-    """Something was used before `fit` taught it what it needs."""
+    """Something that has to be fitted was used before `fit`."""
 
 
 class StoreError(MercerError, OSError):
-    """An index that cannot be written, or a folder that is not one or is damaged."""
+    """An index that cannot be written, or a folder that is damaged or not an index."""
 
 
 class CertificateWarning(UserWarning):
-    """A kernel disproved its own claims during a search: nothing it answered is certified."""
+    """A search disproved the claims of a kernel: answers are no longer certified."""
 
 
 class LearningWarning(UserWarning):
-    """Constraints that no metric can meet, or that learning did not come to terms with."""
+    """Constraints that no metric can meet, or that learning did not satisfy."""
 
 
 class PrecisionWarning(UserWarning):
@@ -61,4 +61,4 @@ class PrecisionWarning(UserWarning):
 
 
 class CheckError(MercerError, AssertionError):
-    """A public contract test (``mercer.testing``) that does not hold."""
+    """A public contract test (``mercer.testing``) that failed."""

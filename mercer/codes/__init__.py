@@ -1,4 +1,4 @@
-"""Codes: vectors to a few bytes, and what a query keeps to be compared with them."""
+"""Codes: vectors as a few bytes, and queries in the form that is compared with them."""
 
 from mercer.codes.base import Code
 from mercer.codes.product import Product

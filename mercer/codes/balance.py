@@ -1,4 +1,4 @@
-"""Mix dimensions so that groups of them carry alike: none, permuted, dealt, rotated, learned."""
+"""Ways to mix dimensions so that groups of them carry similar variance."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from mercer.runtime import parallel
 
 Floats = npt.NDArray[np.float32]
 Matrix = npt.NDArray[np.float64]
-ROUNDS = 20  # of learning a rotation: centroids and rotation in turn
+ROUNDS = 20  # rounds of learning a rotation: centroids and rotation in turn
 
 
 class Groups(NamedTuple):
-    """How dimensions are cut: so many groups of so many dimensions, each kept in so many bits."""
+    """How dimensions are cut: `number` groups of `size` dimensions, each kept in `bits` bits."""
 
     number: int
     size: int
@@ -22,7 +22,7 @@ class Groups(NamedTuple):
 
     @property
     def width(self) -> int:
-        """All dimensions together."""
+        """The total number of dimensions."""
         return self.number * self.size
 
 
@@ -32,13 +32,13 @@ def balanced(Z: Floats, groups: Groups, how: str, seed: int) -> Floats:
     Parameters
     ----------
     Z : ndarray of float32, shape (n, d)
-        Vectors to learn from, where there is something to learn.
+        Vectors to learn from, for ways that learn.
     groups : Groups
-        What the dimensions are cut into; together at least d.
+        How the dimensions are cut; together at least d.
     how : str
         One of `BALANCES`.
     seed : int
-        Chooses permutation or rotation.
+        Chooses the permutation or rotation.
     """
     axes = BALANCES[how](Z, groups, np.random.default_rng(seed))
     return np.ascontiguousarray(axes[: Z.shape[1]], np.float32)
@@ -76,7 +76,7 @@ def _learned(Z: Floats, groups: Groups, rng: np.random.Generator) -> Matrix:
     with parallel.one_faiss_thread() as faiss:
         learner = faiss.OPQMatrix(D, groups.number)
         quantiser = faiss.ProductQuantizer(D, groups.number, groups.bits)
-        quantiser.cp.min_points_per_centroid = 1  # it would complain, not do better
+        quantiser.cp.min_points_per_centroid = 1  # otherwise faiss only warns
         learner.niter, learner.pq = ROUNDS, quantiser
         learner.train(padded)
         rotation = faiss.vector_to_array(learner.A).reshape(D, D)

@@ -30,4 +30,4 @@ class Code(Params):
 
     @abstractmethod
     def query(self, Z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return what queries are compared by, before anything is rounded away."""
+        """Return queries as they are compared with codes, before any rounding."""

@@ -1,4 +1,4 @@
-"""Product codes: groups of dimensions, each rounded to the nearest of a few centroids (E §4.2)."""
+"""Product codes: each group of dimensions as its nearest centroid (Bourrier et al. 2015, §4.2)."""
 
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from mercer.runtime.params import check_count, stored
 
 Floats = npt.NDArray[np.float32]
 BLOCK = 16_384  # vectors encoded in one task
-POINTS = 256  # vectors a centroid is learned from, at most
+POINTS = 256  # the most vectors that a centroid is learned from
 
 
 @stored
@@ -26,23 +26,24 @@ class Product(Code):
     Parameters
     ----------
     n_bytes : int, optional
-        How long a code is; by default so that a centroid stands for two dimensions.
+        Bytes per code; None for as many as give each centroid two dimensions.
     balance : {"permute", "deal", "none", "rotate", "opq"}
         How dimensions are mixed before they are cut into groups. Principal components decrease,
-        so that the first groups would err most. "permute": in random order (E's choice). "deal":
-        principal components dealt out like cards, so that all groups vary alike. "rotate": a
-        random rotation. "opq": a rotation that is learned with the centroids.
+        so the first groups would have the largest errors. "permute": a random order (as in
+        Bourrier et al. 2015). "deal": principal components dealt out like cards, so that all
+        groups vary alike. "rotate": a random rotation. "opq": a rotation learned together with the
+        centroids.
     bits : {8, 4}
-        Of a group: 256 centroids, one byte; or 16 centroids, two groups a byte, which faiss scans
-        much faster.
+        Bits per group: 8 for 256 centroids, one byte; or 4 for 16 centroids, two groups to a byte,
+        which faiss scans much faster.
     seed : int
         Chooses the mixing and the first centroids.
 
     Attributes
     ----------
     rotation_ : ndarray of float32, shape (d, D)
-        Orthonormal rows: vectors are mixed as ``Z @ rotation_``. D is d, or a little more where
-        the groups do not come out even.
+        Orthonormal rows: vectors are mixed as ``Z @ rotation_``. D is d, or a little more if
+        the groups do not divide d evenly.
     centroids_ : ndarray of float32, shape (n_groups, 2 ** bits, D / n_groups)
         The centroids of every group.
 
@@ -87,20 +88,20 @@ class Product(Code):
         return self
 
     def _groups(self, d: int) -> Groups:
-        """Return how d dimensions are cut, into an even number where two groups share a byte."""
+        """Return how d dimensions are cut, into an even number of groups where two share a byte."""
         per_byte = 8 // self.bits
         n_bytes = -(-d // (2 * per_byte)) if self.n_bytes is None else self.n_bytes
         number = max(1, n_bytes) * per_byte
         return Groups(number, max(1, -(-d // number)), self.bits)
 
     def _centroids(self, V: Floats, groups: Groups) -> Floats:
-        """Return what k-means finds in every group."""
+        """Return the centroids that k-means finds in every group."""
         least = 1 << self.bits  # faiss needs as many vectors as centroids
         V = np.resize(V, (max(least, len(V)), groups.width))
         with parallel.one_faiss_thread() as faiss:
             quantiser = faiss.ProductQuantizer(groups.width, groups.number, self.bits)
             quantiser.cp.seed = self.seed
-            quantiser.cp.min_points_per_centroid = 1  # it would complain, not do better
+            quantiser.cp.min_points_per_centroid = 1  # otherwise faiss only warns
             quantiser.cp.max_points_per_centroid = POINTS
             quantiser.train(V)
             found: Floats = faiss.vector_to_array(quantiser.centroids)
@@ -112,9 +113,9 @@ class Product(Code):
         return np.asarray(Z @ self.rotation_, np.float32)
 
     def encode(self, Z: Floats) -> npt.NDArray[np.uint8]:
-        """Return the numbers of the nearest centroids, in order of the groups.
+        """Return the numbers of the nearest centroids, in the order of the groups.
 
-        Of two groups in one byte the first has the lower bits.
+        Of two groups in one byte, the first has the lower bits.
         """
         self._require_fitted()
         n_bytes = len(self.centroids_) * self.bits // 8
@@ -127,7 +128,7 @@ class Product(Code):
         codes[:] = self.encode_mixed(self.query(Z))
 
     def encode_mixed(self, V: Floats) -> npt.NDArray[np.uint8]:
-        """Return the codes of vectors as `query` returns them, serially."""
+        """Return the codes of vectors in the form that `query` returns, on one thread."""
         with parallel.one_faiss_thread() as faiss:
             codes: npt.NDArray[np.uint8] = self.quantiser(faiss).compute_codes(
                 np.ascontiguousarray(V)
@@ -139,7 +140,7 @@ class Product(Code):
         return np.asarray(self.decode_mixed(codes) @ self.rotation_.T)
 
     def decode_mixed(self, codes: npt.NDArray[np.uint8]) -> Floats:
-        """Return the centroids that codes name, side by side, as `query` returns vectors."""
+        """Return the centroids that codes name, as vectors in the form that `query` returns."""
         self._require_fitted()
         with parallel.one_faiss_thread() as faiss:
             vectors: Floats = self.quantiser(faiss).decode(np.ascontiguousarray(codes))

@@ -24,8 +24,8 @@ class Sign(Code):
     ----------
     hyperplanes : {"gaussian", "orthogonal"} or None
         How the directions are drawn. "orthogonal": in blocks of as many as there are dimensions,
-        each a random rotation, which wastes no bit on a direction another one nearly has. None:
-        the vectors are projections already, one bit each.
+        each a random rotation, so that no bit is wasted on nearly the same direction as another.
+        None: the vectors already are projections, one bit each.
     n_bits : int, optional
         How many bits; as many as there are dimensions by default. Not used without hyperplanes.
     seed : int
@@ -34,7 +34,7 @@ class Sign(Code):
     Attributes
     ----------
     directions_ : ndarray of float32, shape (d, n_bits), or None
-        The normals of the hyperplanes, one a column.
+        The normals of the hyperplanes, one per column.
     n_bits_ : int
         How many bits a code has.
 
@@ -93,7 +93,7 @@ class Sign(Code):
 
 
 def _orthogonal(d: int, n: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Return n columns of a random orthogonal matrix, each as likely as any other.
+    """Return n columns of an orthogonal matrix drawn uniformly at random.
 
     Signs are fixed after QR. Where d is 0, columns have no components.
     """

@@ -1,4 +1,4 @@
-"""Embeddings: items to vectors whose inner products stand for the kernel."""
+"""Embeddings: maps from items to vectors whose inner products stand for the kernel."""
 
 from mercer.embeddings.additive import AdditiveMap, FeatureKPCA
 from mercer.embeddings.base import Embedding

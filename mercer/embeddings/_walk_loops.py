@@ -2,7 +2,7 @@
 
 Every bin b has its own Brownian motion W_b for every hash function, and a set is projected to
 Σ_b √c_b W_b(n_b). A motion at a count is a sum over few nodes of a dyadic tree, each with a normal
-number of its own, which is computed from its name when it is needed: a counter-based generator.
+number of its own, which a counter-based generator computes from the node when it is needed.
 """
 
 import math
@@ -32,8 +32,8 @@ def motion(count, nodes, shares):  # type: ignore[no-untyped-def]
 
     The nodes are 1, 2, 4, ... up to the first power of 2 that is not below the count, each with
     the increment since the last, and the middles of the halved intervals between the last two,
-    each with a tent over its interval (Lévy's construction; theory: long-walks). At whole numbers
-    that is exactly a sum of so many normal numbers, in about 2 log2(count) draws.
+    each with a tent over its interval (Lévy's construction; theory: long-walks). At a whole number
+    n that is exactly a sum of n normal numbers, in about 2 log2(n) draws.
     """
     n, low, high = 0, 0.0, 1.0
     while high <= count:  # W(high) - W(low) has the variance high - low
@@ -64,7 +64,7 @@ def _mixed(x):  # type: ignore[no-untyped-def]
 
 @njit(inline="always", **FAST)
 def _radius(word):  # type: ignore[no-untyped-def]
-    """Return √(-2 ln u) for a u between 0 and 1 made of a word; ln(u) by its artanh series."""
+    """Return √(-2 ln u) for a u between 0 and 1 made from a word; ln(u) by its artanh series."""
     bits = bits_of((F(I(word >> U(1))) + F(0.5)) * F(2.0**-31))
     exponent = I(I(bits - ROOT_HALF) >> I(23))
     m = float_of(I(bits - I(exponent << I(23))))  # in [√½, √2)
@@ -79,7 +79,7 @@ def _radius(word):  # type: ignore[no-untyped-def]
 def _add(stream, share, even, odd):  # type: ignore[no-untyped-def]
     """Add share · normal number to the projections of all functions, two at a time (Box-Muller).
 
-    The angle is one in the first quadrant, and a sign for each of the two numbers.
+    The angle lies in the first quadrant; each of the two numbers gets its own sign.
     """
     low, high = U(stream), U(stream >> np.uint64(32))
     for pair in range(even.shape[0]):

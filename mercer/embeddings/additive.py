@@ -15,23 +15,23 @@ from mercer.kernels.facts import Homogeneous
 from mercer.kernels.sampling import sampled
 from mercer.runtime.params import check_count, check_number, stored
 
-RATIOS = np.linspace(0, 12, 481)  # log y/x: beyond, the smaller of both adds nothing
+RATIOS = np.linspace(0, 12, 481)  # log y/x: beyond, the smaller value adds nothing
 INTERVALS = np.geomspace(0.05, 2, 400)
 
 
 @stored
 class AdditiveMap(FeatureMap):
-    """Samples of the kernel's spectrum (Vedaldi and Zisserman): 2 n + 1 numbers a feature.
+    """Samples of the kernel's spectrum (Vedaldi and Zisserman): 2 n + 1 numbers per feature.
 
     With ψ_0 = √(x L κ(0)) and ψ_2j-1, ψ_2j = √(2 x L κ(jL)) (cos, sin)(jL log x), inner products
-    approximate χ², intersection or Jensen–Shannon. They may exceed the kernel: no bound follows.
+    approximate χ², intersection or Jensen–Shannon. They may exceed the kernel: they are no bound.
 
     Parameters
     ----------
     kernel : str or Kernel
         "chi2", "intersection" or "jensen_shannon".
     n_steps : int
-        n: how many frequencies are sampled beside 0.
+        n, how many frequencies are sampled besides 0.
     interval : float, optional
         L, the step between them. By default the one with the smallest error for values up to 1.
 
@@ -116,29 +116,29 @@ class AdditiveMap(FeatureMap):
 
 @stored
 class FeatureKPCA(FeatureMap):
-    """Kernel PCA of every feature by itself, for kernels that are a sum over features.
+    """Kernel PCA of each feature on its own, for kernels that are a sum over features.
 
-    Each feature is projected on the span of a few of its own values, in the kernel's space.
+    Each feature is projected onto the span of a few of its own values, in the kernel's space.
 
     Parameters
     ----------
     kernel : str or Kernel
         "chi2", "intersection", "jensen_shannon" or "hellinger".
     n_components : int
-        Numbers a feature becomes; those of a feature with fewer different values are 0.
+        How many numbers a feature becomes; if it has fewer distinct values, the rest are 0.
     n_landmarks : int
-        Values of a feature that its projection goes through: quantiles of the data.
+        How many values of a feature span the subspace: quantiles of the data.
     n_sample : int
-        Items that they are chosen from.
+        How many items the landmarks are chosen from.
     seed : int
         Chooses the sample.
 
     Attributes
     ----------
     landmarks_ : ndarray of float32, shape (d, n_landmarks)
-        The values of every feature.
+        The landmark values of every feature.
     weights_ : ndarray of float32, shape (d, n_landmarks, n_components)
-        What kernel values to the landmarks are multiplied by.
+        The weights of the kernel values with the landmarks.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class FeatureKPCA(FeatureMap):
             self.weights_[feature, :, : W.shape[1]] = W
 
     def _weights(self, column: Matrix, landmarks: npt.NDArray[np.floating]) -> Matrix:
-        """Return the weights of one feature: a basis, turned to the components of the sample."""
+        """Return the weights of one feature: a basis, rotated to the components of the sample."""
         kernel = self.compared
         L = landmarks[:, None].astype(np.float64)
         W0 = basis(Spectrum.of(kernel(L, L.copy(), dtype=np.float64)), threshold=1e-6)

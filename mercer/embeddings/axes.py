@@ -1,4 +1,4 @@
-"""The principal axes of vectors, as many as their nearest neighbours need."""
+"""The principal axes of vectors, as many as preserve their nearest neighbours."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,17 +7,17 @@ from mercer.embeddings.subspace import Spectrum, leading
 from mercer.runtime.arrays import Ids
 
 Floats = npt.NDArray[np.float32]
-SHARE = 0.99  # of the variance is kept, with 128 axes at most; or
-SAME, MOST = 0.8, 1024  # more axes, so many at most, until this share of the nearest stays so
-STEP = 32  # axes, by which more are tried
-ROWS, QUERIES = 4000, 100  # of the vectors, to find the nearest of
+SHARE = 0.99  # of the variance to keep, with at most 128 axes; or
+SAME, MOST = 0.8, 1024  # with more axes, up to this many, until this share of the nearest is kept
+STEP = 32  # axes to add at a time
+ROWS, QUERIES = 4000, 100  # vectors that are searched, and that are queries
 NEAREST = 10
 
 
 def principal(Z: Floats, n_axes: int | None = None) -> tuple[Floats, Floats] | None:
-    """Return the mean of vectors and the axes to keep, one a column; None to keep all dimensions.
+    """Return the mean of vectors and the axes to keep, as columns; None to keep all dimensions.
 
-    There are `n_axes`, or as many as are `enough`.
+    `n_axes` axes are kept, by default as many as are `enough`.
     """
     mean = Z.mean(axis=0, dtype=np.float64)
     centred = Z - mean
@@ -29,9 +29,10 @@ def principal(Z: Floats, n_axes: int | None = None) -> tuple[Floats, Floats] | N
 
 
 def enough(centred: npt.NDArray[np.float64], spread: Spectrum) -> int:
-    """Return how many axes have nearly all of the variance, or keep most neighbours.
+    """Return how many axes hold nearly all of the variance, or keep most nearest neighbours.
 
-    The ten nearest of some vectors by all dimensions are compared with those by the first axes.
+    The ten nearest neighbours of some vectors in all dimensions are compared with those along the
+    first axes.
     """
     usual = leading(spread.values, SHARE)
     most = leading(spread.values, SHARE, MOST)
@@ -50,13 +51,13 @@ def enough(centred: npt.NDArray[np.float64], spread: Spectrum) -> int:
 
 
 def _squares(Z: Floats, asked: slice) -> Floats:
-    """Return squared distances to all vectors, less the length of the one that asks."""
+    """Return squared distances to all vectors, less the squared length of the query."""
     squares: Floats = np.einsum("ij,ij->i", Z, Z) - 2 * (Z[asked] @ Z.T)
     return squares
 
 
 def _nearest(squares: Floats, asked: slice) -> Ids:
-    """Return the nearest of each, itself left out."""
+    """Return the nearest neighbours of each query, itself excluded."""
     squares[np.arange(len(squares)), np.arange(squares.shape[1])[asked]] = np.inf
     n = min(NEAREST, squares.shape[1] - 1)
     return np.asarray(np.argpartition(squares, n, axis=1)[:, :n])

@@ -1,4 +1,4 @@
-"""What every embedding does: learn from items, then turn items into vectors."""
+"""The base of all embeddings: learn from items, then turn items into vectors."""
 
 from abc import abstractmethod
 from typing import Any, Self
@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float32]
 class Embedding(Params):
     """A map from items to float32 vectors, learned by `fit`.
 
-    A subclass names in `learned` what it keeps, and gives `_fit` and `_transform`.
+    A subclass lists its learned attributes in `learned`, and defines `_fit` and `_transform`.
 
     Attributes
     ----------
@@ -27,14 +27,14 @@ class Embedding(Params):
         The similarity, a parameter of every embedding.
     upper_bound : bool
         Whether the computed inner product of two vectors is never below the kernel, however
-        it is rounded. Certificates rest on it.
+        it is rounded. Certificates rely on it.
     n_landmarks_ : int
-        How many kernel values one item costs.
+        How many kernel values embedding one item takes.
     rounding_ : float
         Where `upper_bound` holds: the share of √(k(x, x) k(y, y)) that rounding may move an
         inner product by.
     n_features_ : int
-        How wide items must be; 0 where that does not matter, or is known otherwise.
+        The required width of items; 0 if any width will do, or if it is checked elsewhere.
     agrees_by : str
         What `agreement` is a function of: "cosine" or "similarity".
     """
@@ -65,13 +65,13 @@ class Embedding(Params):
         Parameters
         ----------
         X : items
-            The data, or a fair sample of it.
+            The data, or a representative sample of it.
         y : None
-            Not used; here for scikit-learn's pipelines.
+            Ignored; present for scikit-learn's pipelines.
         """
         forget(self)
         self._fit(items.rows_of(X))
-        forget(self)  # what followed from half of what it has learned
+        forget(self)  # what was cached while only part was learned
         return self
 
     @border
@@ -95,7 +95,7 @@ class Embedding(Params):
 
     @border
     def query(self, X: Any, *, n_jobs: int | None = None) -> Floats:
-        """Return the vectors of queries, which most embeddings do not tell from items."""
+        """Return the vectors of queries; most embeddings treat queries like items."""
         return self.transform(X)
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
@@ -104,13 +104,13 @@ class Embedding(Params):
 
     @property
     def witnesses(self) -> Prepared | None:
-        """Items that it keeps, whose kernel values tell whether a kernel is the same."""
+        """Items that the embedding keeps; their kernel values show whether a kernel is the same."""
         return None
 
     def agreement(self, similarities: npt.ArrayLike) -> npt.NDArray[np.float64] | None:
-        """Return the expected share of equal bits of items this similar; None where none is known.
+        """Return the expected share of equal bits of items this similar; None if it is unknown.
 
-        Of signs of projections on random directions, centred where the vectors are.
+        The bits are signs of projections on random directions, centred if the vectors are.
         """
         return np.asarray(1 - np.arccos(similarities) / np.pi)
 
@@ -124,7 +124,7 @@ class Embedding(Params):
     def _transform(self, P: Prepared) -> Floats:
         """Return the vectors of items."""
 
-    # ---- what it can use
+    # ---- what an embedding can use
 
     def _prepared(self, X: Any) -> Prepared:
         """Return prepared items; they must be as wide as those given to `fit`."""

@@ -1,4 +1,4 @@
-"""Vectors whose distances rank as a kernel does, by the cheapest map there is."""
+"""Vectors whose distances rank as a kernel does, by the cheapest map that suits it."""
 
 from typing import Any
 
@@ -23,36 +23,35 @@ HOW = ("auto", "kpca", "explicit", "additive")
 WIDEST = 2048  # features up to which a map of each of them is cheaper than landmarks
 LANDMARKS = (32, 256)  # a quarter of the items, between these
 SAMPLE = 10_000  # items that dimensions are chosen by
-BLOCK = 16_384  # items whose maps are held at a time
-FEW = 500  # items: up to so many, kernel PCA is taken untried
-ENOUGH = 0.97  # of the nearest items of a sample: no better map is looked for
+BLOCK = 16_384  # items mapped at a time
+FEW = 500  # items: for at most this many, kernel PCA is used without a trial
+ENOUGH = 0.97  # of the nearest items of a sample: a map that finds this share ends the search
 EVEN = 1e-3  # self-similarities that differ by less, relatively, count as equal
 
 
 @stored
 class Euclidean(Embedding):
-    """Vectors for searchers by distance: the nearest are those of the largest kernel values.
+    """Vectors for search by distance: the nearest have the largest kernel values.
 
-    Squared distances in the kernel's space are k(q, q) + k(x, x) - 2 k(q, x). Where k(x, x) is
-    not the same for all items, one dimension more holds √(M - k(x, x)), with M the largest; it is
-    0 for queries, so that distances rank as k(q, x) alone.
+    Squared distances in the kernel's space are k(q, q) + k(x, x) - 2 k(q, x). If k(x, x) is not
+    the same for all items, an extra dimension holds √(M - k(x, x)), with M the largest; it is 0
+    for queries, so that distances rank as k(q, x) alone.
 
     Parameters
     ----------
     kernel : str or Kernel
         The similarity.
     how : {"auto", "kpca", "explicit", "additive"}
-        "kpca": centred kernel PCA through landmarks, for any kernel. "explicit": vectors that the
-        kernel, or one that it declares to rank as, knows by itself (`Explicit`). "additive":
-        `AdditiveMap`, for χ², Jensen–Shannon, intersection and exponential χ². "auto": "explicit"
-        where there are such vectors; for all other kernels of dense vectors, a user's own too,
-        what finds most of the nearest items of a sample, of "kpca" and of distances of the
-        vectors, of vectors of unit length and of square roots; "kpca" for all other items.
+        "kpca": centred kernel PCA through landmarks, for any kernel. "explicit": the features of
+        the kernel, or of one that it declares to rank as (`Explicit`). "additive": `AdditiveMap`,
+        for χ², Jensen–Shannon, intersection and exponential χ². "auto": "explicit" if there are
+        such features; for other kernels of dense vectors, including your own, whichever finds
+        most of the nearest items of a sample: "kpca", or distances of the vectors, of the vectors
+        scaled to unit length, or of their square roots; "kpca" for all other items.
     n_components : int, optional
-        Dimensions to keep. By default as many as have 99 % of the variance (of "kpca" 94 % of
-        what is in the landmarks' span), and at most 128; more, up to 1,024, where 128 dimensions
-        of a map without landmarks would leave fewer than 80 % of the ten nearest vectors of a
-        sample as they are.
+        Dimensions to keep. By default as many as hold 99 % of the variance (for "kpca", 94 % of
+        that in the landmarks' span), and at most 128; up to 1,024 for a map without landmarks, if
+        128 dimensions would keep fewer than 80 % of the ten nearest vectors of a sample.
     n_landmarks : int, optional
         How many landmarks "kpca" goes through; a quarter of the items, between 32 and 256, by
         default.
@@ -62,11 +61,11 @@ class Euclidean(Embedding):
     Attributes
     ----------
     map_ : Embedding
-        What turns items into vectors.
+        The embedding that turns items into vectors.
     mean_, axes_ : ndarray of float32, shape (d,) and (d, E), or None
-        What wide vectors are reduced by: their mean and principal axes.
+        The mean and principal axes by which wide vectors are reduced.
     top_ : float or None
-        M, where k(x, x) varies.
+        M, if k(x, x) varies.
 
     Examples
     --------
@@ -111,18 +110,18 @@ class Euclidean(Embedding):
 
     @property
     def n_landmarks_(self) -> int:  # type: ignore[override]
-        """How many kernel values one item costs."""
+        """How many kernel values embedding one item takes."""
         return self.map_.n_landmarks_
 
     @property
     def n_features_(self) -> int:  # type: ignore[override]
-        """How wide items must be; 0 where the map itself looks."""
+        """The required width of items; 0 if the map checks it."""
         return self.map_.n_features_
 
     # ---- learning
 
     def _fit(self, X: Any) -> None:
-        """Choose the map, the dimensions and whether one more is needed."""
+        """Choose the map, the dimensions and whether an extra one is needed."""
         kernel = self.compared
         sample = kernel.prepare(sampled(X, self.seed, SAMPLE))
         chosen = self._chosen(kernel, sample)
@@ -132,7 +131,7 @@ class Euclidean(Embedding):
             self._learn(sample, *chosen)
 
     def _learn(self, sample: Prepared, map_: Embedding, by_value: bool) -> None:
-        """Take a map; find the dimensions to keep and, by value, whether one more is needed."""
+        """Fit a map; find the dimensions to keep and, to rank by value, whether to add one."""
         self.map_ = map_
         Z = map_.fit_transform(sample.under(map_.compared))
         self.mean_, self.axes_ = principal(Z, self.n_components) or (None, None)
@@ -144,7 +143,7 @@ class Euclidean(Embedding):
         self.top_ = _top(map_.diag(sample))
 
     def _declared(self, how: str) -> tuple[Embedding, bool] | None:
-        """Return the map that the kernel's own facts name, and whether values rank, or None."""
+        """Return the map that the kernel's facts declare, and whether values rank, or None."""
         for kernel, by_distance in self.compared.alike():
             if how == "explicit" and kernel.explicit:
                 return Explicit(kernel), not by_distance
@@ -153,20 +152,20 @@ class Euclidean(Embedding):
         return None
 
     def _chosen(self, kernel: Kernel, sample: Prepared) -> tuple[Embedding, bool] | None:
-        """Return the map to take; None for kernel PCA, which learns from all items."""
+        """Return the map to use; None for kernel PCA, which learns from all items."""
         if self.how != "auto":
             return None if self.how == "kpca" else self._declared(self.how)
         kind, width = sample.form or (None, 0)
         if kernel.input != "vectors" or kind != "dense" or width > WIDEST:
             return None
         declared = self._declared("explicit")
-        # Python code for every pair is expensive, and a few items tell nothing
+        # Python code for every pair is expensive, and few items tell too little
         if declared is not None or kernel.runs_python or len(sample) <= FEW:
             return declared
         return self._tried(kernel, sample)
 
     def _tried(self, kernel: Kernel, sample: Prepared) -> tuple[Embedding, bool] | None:
-        """Return the map that finds most on a sample, those without landmarks first."""
+        """Return the map that finds most nearest items of a sample; None for kernel PCA."""
         best: tuple[Embedding, bool] | None = None
         trial, most = Trial(kernel, sample, self.seed), 0.0
         for map_ in stand_ins(kernel, sample):
@@ -197,7 +196,7 @@ class Euclidean(Embedding):
 
     @border
     def query(self, X: Any, *, n_jobs: int | None = None) -> Floats:
-        """Return the vectors of queries: the dimension for k(x, x) is 0."""
+        """Return the vectors of queries: the extra dimension is 0."""
         Z = self._mapped(self._prepared(X))
         return Z if self.top_ is None else _widened(Z, 0)
 

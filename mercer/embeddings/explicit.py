@@ -1,4 +1,4 @@
-"""Vectors that a kernel knows by itself: its own features, or those of one that ranks alike."""
+"""Explicit features of a kernel, or of one that ranks exactly or nearly as it does."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ from mercer.runtime.params import stored
 
 @stored
 class Explicit(Embedding):
-    """φ(x) of a kernel that knows it, or of a kernel that ranks as the given one does.
+    """The features φ(x) of the kernel, or of a kernel that ranks as it does.
 
-    Linear: the vectors themselves; cosine: scaled to length 1; Hellinger: their square roots, and
-    for χ², Jensen–Shannon and intersection too, which are nearly the same; Mahalanobis: Gx with
-    A = GᵀG, so that hyperplanes through them are the hash functions sign(rᵀGx) of M eq. 10. RBF
-    and exponential χ² rank by distances of such vectors. What a kernel ranks as, it declares
-    (`mercer.kernels.Facts`).
+    Linear: the vectors themselves; cosine: scaled to length 1; Hellinger: their square roots, also
+    for χ², Jensen–Shannon and intersection, which are nearly the same; Mahalanobis: Gx with
+    A = GᵀG, so that random hyperplanes give the hash functions sign(rᵀGx) of Kulis, Jain and
+    Grauman (2009, eq. 10). RBF and exponential χ² rank by distances of such vectors. A kernel
+    declares what it ranks as (`mercer.kernels.Facts`).
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ class Explicit(Embedding):
         The similarity.
     angles : bool
         Whether angles at the origin should rank as a kernel that ranks by distances, as hashing by
-        hyperplanes needs. The mean of the items is then subtracted, and one coordinate is appended
-        that is the same for all of them, their root mean square length: hyperplanes lie around
-        the middle of the data, not all through one point, and angles grow with distances.
+        hyperplanes requires. The mean of the items is then subtracted, and their root mean square
+        length is appended as a constant coordinate: hyperplanes pass around the middle of the
+        data, not all through one point, and angles grow with distances.
 
     Attributes
     ----------
     offsets_ : ndarray of float32, shape (d,), or None
-        What is subtracted.
+        The mean that is subtracted.
     height_ : float
         The coordinate that is appended.
 
@@ -70,7 +70,7 @@ class Explicit(Embedding):
 
     @staticmethod
     def of(kernel: Kernel) -> Alike | None:
-        """Return the kernel whose features are taken, or None where there is none.
+        """Return the kernel whose features are used, or None if there is none.
 
         Examples
         --------

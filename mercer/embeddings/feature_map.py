@@ -1,4 +1,4 @@
-"""Maps of every feature by itself, for kernels that are a sum over features (E §2.2.2)."""
+"""Maps of each feature on its own, for additive kernels (Bourrier et al. 2015, §2.2.2)."""
 
 from abc import abstractmethod
 from typing import Any
@@ -14,7 +14,7 @@ BLOCK = 2048  # items mapped in one task
 
 
 class FeatureMap(Embedding):
-    """What all of them share: nonnegative vectors in, as many numbers a feature out."""
+    """The base of maps that turn each feature of nonnegative vectors into equally many numbers."""
 
     def _fit(self, X: Any) -> None:
         rows = self.compared.prepare(X).rows
@@ -41,4 +41,4 @@ class FeatureMap(Embedding):
 
     @abstractmethod
     def _map(self, X: Floats, out: Floats) -> None:
-        """Fill `out` with the vectors of dense rows: the first number of all features, ..."""
+        """Fill `out` with the vectors of dense rows: the first number of all features first."""

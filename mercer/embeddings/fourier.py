@@ -1,4 +1,4 @@
-"""Binary Fourier codes: the sides of random waves through the vectors (K §6.7)."""
+"""Binary Fourier codes: signs of random waves (Kulis and Grauman 2012, §6.7)."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, check_number, stored
 
-TERMS = 1000  # of the sum of `agreement`: what is left out is below 1 / 4000
+TERMS = 1000  # of the sum in `agreement`: the rest is below 1 / 4000
 FLAT = 1e-10  # a variance of unit vectors below it is mostly rounding
 
 
@@ -24,12 +24,12 @@ class FourierDirections(LandmarkMap):
     """Random waves cos(ω·z + b) + t through vectors z; their signs are binary Fourier codes.
 
     The probability that two items differ in a bit grows with their distance d, as
-    ``(8/π²) Σ_m (1 - κ(m d)) / (4m² - 1)``, m = 1, 2, …, where κ is the kernel of which ω follows
-    the Fourier transform; it is never above 4/π² = 0.405 (theory: fourier).
+    ``(8/π²) Σ_m (1 - κ(m d)) / (4m² - 1)``, m = 1, 2, …, where κ is the kernel whose Fourier
+    transform is the distribution of ω; it is never above 4/π² = 0.405 (theory: fourier).
 
     For `RBF` and `Laplacian` kernels of dense vectors, z are the vectors themselves and κ is the
-    kernel. For any other kernel, and sparse vectors, z are kernel PCA vectors of the normalised
-    kernel k: as ``s (1 - k)`` is ``(s/2) |z(x) - z(y)|²`` if no component is left out, κ is
+    kernel. For any other kernel, and for sparse vectors, z are kernel PCA vectors of the normalised
+    kernel k: since ``s (1 - k)`` is ``(s/2) |z(x) - z(y)|²`` if no component is left out, κ is
     ``exp(s (k - 1))``, which ranks as k does.
 
     Parameters
@@ -42,9 +42,9 @@ class FourierDirections(LandmarkMap):
         s, how short the waves are: κ is ``exp(s (k - 1))``, or ``k**s`` without kernel PCA. By
         default 1 without kernel PCA, and with it 1 / the total variance of the vectors, which
         makes the mean of ``(s/2) |z(x) - z(y)|²`` over pairs of items 1: much longer waves
-        separate too little, and much shorter ones all items but the nearest alike.
+        separate too little, and much shorter ones separate all but the nearest items equally.
     n_components, n_landmarks : int
-        Of kernel PCA; not used without.
+        Parameters of kernel PCA; not used without it.
     seed : int
         Chooses landmarks and waves.
 
@@ -53,14 +53,14 @@ class FourierDirections(LandmarkMap):
     scale_ : float
         s.
     n_landmarks_ : int
-        How many kernel values an item costs: 0 without kernel PCA.
+        How many kernel values embedding an item takes: 0 without kernel PCA.
     weights_ : ndarray of float64
         ω, one wave a column, shape (n_features, n_bits); with kernel PCA, its weights times ω,
         shape (p, n_bits) for p landmarks.
     offsets_ : ndarray of float64, shape (n_bits,)
-        What is subtracted before the cosine: -b, with kernel PCA also the mean it subtracts.
+        Subtracted before the cosine: -b, and with kernel PCA also the mean that it subtracts.
     shifts_ : ndarray of float64, shape (n_bits,)
-        t, what is added after it.
+        t, added after the cosine.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class FourierDirections(LandmarkMap):
     learned = (*LandmarkMap.learned, "scale_", "shifts_")
 
     agrees_by = "similarity"
-    _precision = np.float64  # weights of small components are large, and waves know no scale
+    _precision = np.float64  # small components have large weights; phases need absolute accuracy
     shifts_: npt.NDArray[np.float64]
 
     def __init__(
@@ -100,18 +100,18 @@ class FourierDirections(LandmarkMap):
 
     @property
     def compared(self) -> Kernel:
-        """The normalised kernel where there are landmarks."""
+        """The kernel, normalised if there are landmarks."""
         kernel = kernels.get(self.kernel)
         return kernel if vars(self).get("n_landmarks_") == 0 else kernel.normalized()
 
     def _fit(self, X: Any) -> None:
-        """Choose landmarks where they are needed, and draw the waves."""
-        rng = np.random.default_rng([self.seed, 1])  # not the numbers that choose landmarks
+        """Choose landmarks if they are needed, and draw the waves."""
+        rng = np.random.default_rng([self.seed, 1])  # independent of the choice of landmarks
         kernel = kernels.get(self.kernel)
         vars(self).pop("n_landmarks_", None)
         form = kernel.prepare(X[:1]).form
         if kernel.power is not None and form is not None and form[0] == "dense":
-            kernel.prepare(X)  # says what is wrong with them
+            kernel.prepare(X)  # raises InputError for bad items
             self._fit_vectors(kernel, form[1], rng)
         else:
             self._fit_landmarks(X, rng)
@@ -157,7 +157,7 @@ class FourierDirections(LandmarkMap):
         return out
 
     def _own_vectors(self, P: Prepared) -> Any:
-        """Return items as the vectors they are, dense and as wide as those of `fit`."""
+        """Return the vectors themselves, which must be dense and as wide as those of `fit`."""
         rows = P.kept
         if P.form is not None and P.form[0] == "sparse":
             raise InputError(
@@ -171,9 +171,7 @@ class FourierDirections(LandmarkMap):
             )
         return rows
 
-    def _finished(
-        self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int, error: float
-    ) -> Matrix:
+    def _finished(self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int) -> Matrix:
         return self._waves(Z)
 
     def agreement(self, similarities: npt.ArrayLike) -> npt.NDArray[np.float64]:

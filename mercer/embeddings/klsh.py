@@ -1,4 +1,4 @@
-"""Kernelized LSH: random directions in the kernel's space, as sums over landmarks (K §4, R)."""
+"""Kernelized LSH (Kulis and Grauman 2012, §4; Jiang, Que and Kulis 2015)."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ class KLSHDirections(LandmarkMap):
     """Projections of items on random directions; their signs are the bits of Kernelized LSH.
 
     A direction is w = K^(-1/2) e_S over p landmarks, with K their centred kernel matrix and e_S
-    the indicator of t of them: by the central limit theorem nearly Gaussian in the span of the
-    landmarks.
+    the indicator of t of them. By the central limit theorem it is nearly Gaussian in the span of
+    the landmarks.
 
     Parameters
     ----------
@@ -32,19 +32,21 @@ class KLSHDirections(LandmarkMap):
     n_bits : int
         How many directions.
     n_landmarks : int
-        p, how many items the directions are sums over.
+        p, how many landmarks the directions are sums over.
     subset : int or None
         t, how many landmarks each direction draws, at most half of them. None: Gaussian weights
         in place of e_S, which makes the direction exactly Gaussian.
     rank : int, optional
-        How many of the largest eigenvalues are kept, all by default. Fewer leave out noise (R).
+        How many of the largest eigenvalues are kept, all by default. Fewer leave out noise
+        (Jiang, Que and Kulis 2015).
     scale : float, optional
-        s of the transformation exp(s (k - 1)) before all else, which keeps the ranking (R eq. 4).
+        s of the transformation exp(s (k - 1)), applied after `normalize`, which keeps the ranking
+        (Jiang, Que and Kulis 2015, eq. 4).
     center : {"both", "landmarks", "none"}
-        "landmarks": K is centred and the items are not, as the paper prints it. "both": items
-        too, which balances the bits. "none": nothing is centred (E eq. 15).
+        "landmarks": K is centred and the items are not, as in the paper. "both": the items are
+        too, which balances the bits. "none": nothing is centred (Bourrier et al. 2015, eq. 15).
     normalize : bool
-        Whether the kernel is divided by √(k(x, x) k(y, y)) first. Bits know angles only.
+        Whether the kernel is divided by √(k(x, x) k(y, y)) first. Bits depend on angles only.
     seed : int
         Chooses landmarks and directions.
 
@@ -55,8 +57,8 @@ class KLSHDirections(LandmarkMap):
     rank_ : int
         How many of them are kept.
     floors_ : ndarray of float64, shape (3,)
-        What a search among the projections is sure to find, for ε = 0, 0.5 and 1: the median over
-        a sample of `mercer.embeddings.theory.similarity_floor`.
+        The similarity that a search among the projections is sure to find, for ε = 0, 0.5 and 1:
+        the median of `mercer.embeddings.theory.similarity_floor` over a sample.
 
     Examples
     --------
@@ -125,7 +127,7 @@ class KLSHDirections(LandmarkMap):
         self.floors_ = self._floors(self._drawn(X, SAMPLE, rng), L, K, basis)
 
     def _draws(self, p: int, rng: np.random.Generator) -> Matrix:
-        """Return e_S, or Gaussian weights, one direction a column."""
+        """Return e_S, or Gaussian weights, one direction per column."""
         if self.subset is None:
             return rng.normal(size=(p, self.n_bits))
         size = max(1, min(self.subset, p // 2))
@@ -135,7 +137,7 @@ class KLSHDirections(LandmarkMap):
         return chosen
 
     def _basis(self, spectrum: Spectrum) -> tuple[Matrix, Matrix]:
-        """Return the eigenvectors that are kept, one a column, and the roots of their values."""
+        """Return the eigenvectors that are kept, as columns, and the roots of their eigenvalues."""
         values = spectrum.values
         kept = values > max(THRESHOLD * values[0], np.finfo(np.float64).tiny)
         most = len(values) - (self.center != "none")  # the mean itself is no direction
@@ -153,7 +155,7 @@ class KLSHDirections(LandmarkMap):
     def _floors(
         self, sample: Prepared, L: Prepared, K: Matrix, basis: tuple[Matrix, Matrix]
     ) -> Matrix:
-        """Project a sample on the eigenvectors that are kept, and see what that guarantees."""
+        """Return what projecting a sample on the eigenvectors that are kept guarantees."""
         crossed = self.compared(sample, L, dtype=np.float64)
         own = self.compared.diag(sample, dtype=np.float64)
         if self.center != "none":

@@ -1,4 +1,4 @@
-"""Kernel PCA through landmarks: the projection of items on a small subspace (E §2.2, R)."""
+"""Kernel PCA through landmarks (Bourrier et al. 2015, §2.2; Jiang, Que and Kulis 2015)."""
 
 from typing import Any
 
@@ -25,37 +25,37 @@ from mercer.kernels.similarity import TINY, unit
 from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, stored
 
-LONGEST = 4096  # reach with which float32 moves a vector by a thousandth of its length
+LONGEST = 4096  # reach at which float32 changes a vector by a thousandth of its length
 LARGEST = 2.0**120  # self-similarity whose inner products float32 can still hold
 
 
 @stored
 class KernelPCA(LandmarkMap):
-    """The orthogonal projection of items, in the kernel's space, on the span of landmarks.
+    """The orthogonal projection of items, in the kernel's space, onto the span of landmarks.
 
-    Fitted in two stages: a basis of the span of all landmarks, then the principal components of
-    a sample of the data in it. That is the best subspace of its dimension for the sample, so
-    landmarks need not be a fair sample themselves. Everything is computed in float64.
+    Fitting has two stages: a basis of the span of all landmarks, then the principal components of
+    a sample of the data in it. These span the best subspace of their dimension for the sample, so
+    the landmarks need not be representative. Everything is computed in float64.
 
     Parameters
     ----------
     kernel : str or Kernel
         The similarity.
     n_components : int, optional
-        Dimensions to keep; fewer where the landmarks span fewer. By default as many as have 94 %
-        of what the sample has in the landmarks' span, and at most 128.
+        Dimensions to keep; fewer if the landmarks span fewer. None: as many as hold 94 % of the
+        sample's energy in the landmarks' span, and at most 128.
     n_landmarks : int
-        How many items the projection goes through; embedding an item costs as many kernel values.
+        How many landmarks; embedding an item takes as many kernel values.
     landmarks : {"random", "kmeans++", "farthest"}
-        How they are chosen among the items given to `fit`.
+        How the landmarks are chosen among the items given to `fit`.
     n_sample : int
-        Items of the second stage, and those among which far landmarks are looked for.
+        How many items the second stage uses; "kmeans++" and "farthest" choose among them.
     center : bool
         Whether the landmarks' mean is subtracted, as in PCA. Inner products then stand for the
         centred kernel ``k(x, y) - m(x) - m(y) + c``, with m(x) the mean of k(x, landmark) and c
         that of m, and do not rank as k does.
     residual : bool
-        Whether the norm of what the projection loses is appended as one more dimension. The
+        Whether the norm of what the projection loses is appended as an extra dimension. The
         inner product of two vectors is then never below the kernel (without `center` and
         `normalize`).
     normalize : bool
@@ -66,7 +66,7 @@ class KernelPCA(LandmarkMap):
     Attributes
     ----------
     landmarks_, weights_, offsets_
-        As in `LandmarkMap`: what `center` subtracts, otherwise 0, are the offsets.
+        As in `LandmarkMap`; the offsets are what `center` subtracts, otherwise 0.
     n_landmarks_, n_components_ : int
         p and E: how many landmarks and components there are.
     spectrum_ : ndarray of float64
@@ -74,12 +74,12 @@ class KernelPCA(LandmarkMap):
     energies_ : ndarray of float64, shape (E,)
         The mean square of every component over the sample, decreasing.
     floors_ : ndarray of float64, shape (3,)
-        What a search among the projections is sure to find, for ε = 0, 0.5 and 1: the median over
-        a sample of `mercer.embeddings.theory.similarity_floor`.
+        The similarity that a search among the projections is sure to find, for ε = 0, 0.5 and 1:
+        the median of `mercer.embeddings.theory.similarity_floor` over a sample.
     mean_ : float
         The mean of the landmark matrix.
     departure_ : float
-        A bound of how far the basis is from orthonormal.
+        A bound on how far the basis is from orthonormal.
     reach_ : float
         How much an error of the kernel, relative to √(k(x, x) k(y, y)), can grow in a vector.
 
@@ -134,7 +134,7 @@ class KernelPCA(LandmarkMap):
 
     @lazy
     def compared(self) -> Kernel:
-        """The kernel, normalised if asked for."""
+        """The kernel, normalised if `normalize` is set."""
         kernel = kernels.get(self.kernel)
         return kernel.normalized() if self.normalize else kernel
 
@@ -174,7 +174,7 @@ class KernelPCA(LandmarkMap):
         return sample.take(choice.choose(kernel, sample, self.n_landmarks, self.landmarks, rng))
 
     def _require_definite(self, kernel: Kernel, L: Prepared, K: Matrix, found: Spectrum) -> None:
-        """Refuse residuals of a kernel not known, or shown not, to be PSD (theory: pairs)."""
+        """Refuse residuals of a kernel not declared PSD, or shown not to be (theory: pairs)."""
         if not self.residual:
             return
         least, largest = found.values[-1], found.values[0]
@@ -215,7 +215,7 @@ class KernelPCA(LandmarkMap):
         return np.ascontiguousarray(exact_weights(spectrum, K, error, turned))
 
     def _measure(self, L: Prepared, K: Matrix, moment: Matrix, error: float) -> None:
-        """Keep what follows from the weights: offsets, energies, errors (theory: rounding)."""
+        """Set what follows from the weights: offsets, energies, errors (theory: rounding)."""
         W = self.weights_
         E = W.shape[1]
         self.n_landmarks_, self.n_components_ = len(L), E
@@ -235,29 +235,29 @@ class KernelPCA(LandmarkMap):
 
     @property
     def _precision(self) -> type[np.floating]:
-        # residuals are small differences of large numbers, and long weights make errors grow
+        # residuals are small differences of large numbers, and large weights amplify errors
         return np.float64 if self.residual or self.reach_ > LONGEST else np.float32
 
     @property
     def _width(self) -> int:
         return super()._width + self.residual
 
-    def _finished(
-        self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int, error: float
-    ) -> Matrix:
+    def _finished(self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int) -> Matrix:
         if not self.residual:
             return Z
         own = self.compared.diag(P, dtype=np.float64)
         if self.center:
             own = own - 2 * crossed.mean(axis=1) + self.mean_  # theory: centred
+        error = self.compared.tolerance(P, self.landmarks_, dtype=np.float64)
         return np.column_stack([Z, self._residuals(Z, own, first_row, error)])
 
     def _residuals(self, Z: Matrix, own: Matrix, first_row: int, error: float) -> Matrix:
         """Return R with ẑ·ẑ + R R ≥ k even after rounding, rounded up (theory: rounding).
 
+        `error` bounds the rounding of kernel values with the landmarks.
         The slack S of the inner product is folded into the residuals. With the vectors' errors
         δ and δ' it is (ρ + δ + δ')|a||b|, and by Cauchy–Schwarz the product of
-        √(R² + (ρ + δ)²/ρ |a|²) and its like is at least R R' + (ρ + δ)(ρ + δ')/ρ |a||b|.
+        √(R² + (ρ + δ)²/ρ |a|²) and its counterpart is at least R R' + (ρ + δ)(ρ + δ')/ρ |a||b|.
         """
         squares = np.einsum("ij,ij->i", Z, Z)
         norms = np.sqrt(squares)
@@ -277,7 +277,7 @@ class KernelPCA(LandmarkMap):
         return up
 
     def _require_projection(self, left: Matrix, own: Matrix, squares: Matrix, first: int) -> None:
-        """A projection longer than the item itself disproves the kernel's claim to be PSD."""
+        """Raise KernelError if a projection is longer than its item: the kernel is not PSD."""
         if (left < 0).any() and not self.center:
             row = int(np.argmax(left < 0))
             raise KernelError(
@@ -287,7 +287,7 @@ class KernelPCA(LandmarkMap):
             )
 
     def _require_range(self, squares: Matrix, own: Matrix, first: int) -> None:
-        """Infinite bounds would cancel to NaN, and what is NaN would be left out."""
+        """Raise KernelError for infinite bounds, which would cancel to NaN and lose the item."""
         if (squares > LARGEST).any():
             row = int(np.argmax(squares > LARGEST))
             raise KernelError(

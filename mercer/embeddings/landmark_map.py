@@ -1,4 +1,4 @@
-"""Embeddings that are linear in kernel values to landmarks: z(x) = Wᵀ k(L, x) - offsets."""
+"""Embeddings that are linear in kernel values with landmarks: z(x) = Wᵀ k(L, x) - offsets."""
 
 from typing import Any, ClassVar
 
@@ -12,11 +12,11 @@ from mercer.kernels.sampling import sampled
 from mercer.runtime import parallel
 from mercer.runtime.lazy import lazy
 
-BLOCK = 1024  # items embedded in one task: weights are packed once for so many
+BLOCK = 1024  # items embedded in one task, for which the weights are packed once
 
 
 class LandmarkMap(Embedding):
-    """What kernel PCA and kernelized hashing share: landmarks, weights, and the map they make.
+    """The base of kernel PCA and kernelized hashing: landmarks, weights, and the map they define.
 
     Attributes
     ----------
@@ -42,17 +42,17 @@ class LandmarkMap(Embedding):
     def _transform(self, P: Prepared) -> Floats:
         kernel = self.compared
         kernel.require_alike(P, self.landmarks_, ("the items", "the landmarks"))
-        error = kernel.tolerance(P, self.landmarks_, dtype=np.float64)
         out = np.empty((len(P), self._width), np.float32)
         weights, offsets = self._affine
 
         def fill(span: slice) -> None:
-            some = P[span]
-            crossed = np.empty((span.stop - span.start, len(self.landmarks_)), weights.dtype)
+            n = span.stop - span.start
+            some = P if n == len(P) else P[span]
+            crossed = np.empty((n, len(self.landmarks_)), weights.dtype)
             kernel.tile(some, self.landmarks_, crossed, (span.start, 0))
             Z = crossed @ weights
             Z -= offsets
-            out[span] = self._finished(Z, crossed, some, span.start, error)
+            out[span] = self._finished(Z, crossed, some, span.start)
 
         parallel.over(len(P), BLOCK, fill, "embedding", n_jobs=kernel.n_jobs)
         return out
@@ -72,17 +72,15 @@ class LandmarkMap(Embedding):
         """How many dimensions the vectors have."""
         return int(self.weights_.shape[1])
 
-    def _finished(
-        self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int, error: float
-    ) -> Matrix:
-        """Return the vectors of a block as they are handed out.
+    def _finished(self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int) -> Matrix:
+        """Return the final vectors of a block.
 
-        `crossed` are its kernel values to the landmarks and `error` bounds their rounding.
+        `crossed` are its kernel values with the landmarks.
         """
         return Z
 
     def _landmarks(self, X: Any, n: int, rng: np.random.Generator) -> Prepared:
-        """Return at most n landmarks: those that the kernel asks for, and random items."""
+        """Return at most n landmarks: the anchors of the kernel, then random items."""
         asked = self.compared.anchors
         if asked is None:
             return self._drawn(X, n, rng)
@@ -91,5 +89,5 @@ class LandmarkMap(Embedding):
         return Prepared.join([asked, self._drawn(X, n - len(asked), rng)])
 
     def _drawn(self, X: Any, n: int, rng: np.random.Generator) -> Prepared:
-        """Return at most n of the items, a random choice in the order of the rows."""
+        """Return a random choice of at most n items, in the order of the rows."""
         return self.compared.prepare(sampled(X, rng, n))

@@ -13,7 +13,7 @@ Pick = Callable[[npt.NDArray[np.float64], np.random.Generator], int]
 
 
 def choose(kernel: Kernel, P: Prepared, n: int, how: str, rng: np.random.Generator) -> Ids:
-    """Return the row numbers of at most n landmarks, increasing; fewer where items are the same.
+    """Return the row numbers of at most n landmarks, increasing; fewer if items are duplicates.
 
     "random": each item is as likely as any other. "kmeans++": far items are likelier, in
     proportion to the squared distance k(x, x) + k(y, y) - 2 k(x, y) from the landmarks chosen
@@ -27,7 +27,7 @@ def choose(kernel: Kernel, P: Prepared, n: int, how: str, rng: np.random.Generat
 
 
 def _spread(kernel: Kernel, P: Prepared, n: int, pick: Pick, rng: np.random.Generator) -> Ids:
-    """Choose one landmark after the other by the squared distances to the nearest before."""
+    """Choose landmarks one by one, by squared distance to the nearest of those chosen before."""
     own = kernel.diag(P, dtype=np.float64)
     values = np.empty((1, len(P)))
     row = int(rng.integers(len(P)))

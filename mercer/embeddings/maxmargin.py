@@ -1,4 +1,4 @@
-"""Random maximum margin hashing: hyperplanes that split random items widely (E §3.2)."""
+"""Random maximum margin hashing (Bourrier et al. 2015, §3.2)."""
 
 import warnings
 from typing import Any
@@ -19,30 +19,30 @@ MOST_STEPS = 100_000  # of one SVM; far more than 32 items need, unless C is hug
 
 @stored
 class MaxMarginDirections(LandmarkMap):
-    """Distances of items from random hyperplanes of wide margin; their signs are bits.
+    """Distances of items from random hyperplanes of wide margin; their signs are the bits.
 
-    Each bit draws some landmarks, calls half of them +1 and the others -1 at random, and learns
-    a support vector machine that tells them apart (E eq. 16-18). A hyperplane far from the items
-    it was learned on seldom comes between close neighbours.
+    Each bit draws some landmarks, labels half of them +1 and the others -1 at random, and trains
+    a support vector machine on them (Bourrier et al. 2015, eq. 16-18). A hyperplane far from the
+    items it was trained on seldom separates close neighbours.
 
     Parameters
     ----------
     kernel : str or Kernel
-        The similarity. It need not be positive semi-definite; margins mean little then.
+        The similarity. It need not be positive semi-definite, but margins then mean little.
     n_bits : int
         How many hyperplanes.
     n_landmarks : int
-        How many items all the hyperplanes draw from: what one item costs in kernel values.
+        How many landmarks all hyperplanes draw from; embedding an item takes as many kernel values.
     n_items : int
-        How many landmarks a hyperplane is learned on, at least 2; the last of an odd number is
-        left out. Where there are fewer landmarks, all are drawn.
+        How many landmarks a hyperplane is trained on, at least 2; odd numbers are rounded down.
+        If there are fewer landmarks, all are drawn.
     C : float
-        The price of a landmark inside the margin. It must be large: values of a normalised kernel
-        differ so little that with C = 1 nearly every landmark ends at the price limit, and the
-        machine becomes the difference of two means. On handwritten digits that puts a quarter of
+        The penalty for a landmark inside the margin. It must be large: values of a normalised
+        kernel differ so little that with C = 1 nearly every landmark reaches this limit, and the
+        machine becomes the difference of two means. On handwritten digits, C = 1 puts a quarter of
         its own items on the wrong side, and C = 1000 none.
     normalize : bool
-        Whether the kernel is divided by √(k(x, x) k(y, y)) first. Bits know angles only.
+        Whether the kernel is divided by √(k(x, x) k(y, y)) first. Bits depend on angles only.
     seed : int
         Chooses landmarks, draws and labels.
 
@@ -85,7 +85,7 @@ class MaxMarginDirections(LandmarkMap):
 
     @lazy
     def compared(self) -> Kernel:
-        """The kernel, normalised where `normalize` says so."""
+        """The kernel, normalised if `normalize` is set."""
         kernel = kernels.get(self.kernel)
         return kernel.normalized() if self.normalize else kernel
 

@@ -1,4 +1,4 @@
-"""Projections that carry a metric learned in the span of some items (M section 3.5)."""
+"""Projections under a learned metric (Kulis, Jain and Grauman 2009, §3.5)."""
 
 from typing import Any
 
@@ -22,9 +22,9 @@ class LearnedDirections(Embedding):
     """Projections rᵀGφ(x) on random directions, for a metric learned in the span of basis items.
 
     φ(x) may be sparse and have any number of dimensions: with r Gaussian and Φ the basis,
-    rᵀGφ(x) = rᵀφ(x) + Σ_j γ_j k(x_j, x), γ = Sᵀ (rᵀΦ)ᵀ. (The paper prints S for Sᵀ, which is not
-    the same: S is not symmetric.) Signs of projections are the paper's hash functions (M eq. 11).
-    For pyramids of sets rᵀφ(x) is a sum of random walks (`PyramidDirections`; M §3.7).
+    rᵀGφ(x) = rᵀφ(x) + Σ_j γ_j k(x_j, x), γ = Sᵀ (rᵀΦ)ᵀ. Signs of projections are the hash functions
+    of Kulis, Jain and Grauman (2009, eq. 11). (The paper prints S for Sᵀ, but S is not symmetric.)
+    For pyramids of sets, rᵀφ(x) is a sum of random walks (`PyramidDirections`; §3.7 there).
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class LearnedDirections(Embedding):
     Attributes
     ----------
     directions_ : ndarray of float32, shape (n_features, n_bits)
-        r, one a column: 4 bytes for each feature and bit. For pyramids nothing is kept.
+        r, one per column: 4 bytes for each feature and bit. Empty for pyramids.
     weights_ : ndarray of float64, shape (d, n_bits)
-        What is added to rᵀφ(x), for each coordinate of the span.
+        What each coordinate of the span adds to rᵀφ(x).
     n_landmarks_ : int
-        How many kernel values an item costs: one for each basis item.
+        How many kernel values embedding an item takes: one for each basis item.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class LearnedDirections(Embedding):
         check_count("seed", self.seed, at_least=0)
 
     def _fit(self, X: Any) -> None:
-        """Draw the directions, and what the metric adds to them."""
+        """Draw the directions, and compute what the metric adds to them."""
         kernel = self._learned
         P = self.compared.prepare(X).under(kernel).inside
         width = int(kernel.over.features(P[:1]).shape[1]) if kernel.over.explicit else 0
@@ -104,7 +104,7 @@ class LearnedDirections(Embedding):
         return np.asarray(self._learned.weights @ self.weights_)
 
     def _transform(self, P: Prepared) -> Floats:
-        """Project items; those that were prepared cost no kernel value."""
+        """Project items; prepared items need no kernel values."""
         H, weights = P.under(self._learned), self.weights_.astype(np.float32)
         out = np.empty((len(P), self.n_bits), np.float32)
 
@@ -117,7 +117,7 @@ class LearnedDirections(Embedding):
         return out
 
     def _projected(self, P: Prepared) -> Floats:
-        """Return rᵀφ(x) of items as the base kernel has them."""
+        """Return rᵀφ(x) of items prepared for the base kernel."""
         if P.kernel.explicit:
             return np.asarray(P.kernel.features(P) @ self.directions_)
         walks = PyramidDirections(P.kernel, self.n_bits, seed=self.seed).fit_transform(P)

@@ -8,12 +8,12 @@ from mercer.embeddings.base import Embedding, Floats
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import stored
 
-TRIED = 1000  # items looked at by `fit`
+TRIED = 1000  # items checked by `fit`
 
 
 @stored
 class NoVectors(Embedding):
-    """Vectors of no dimension, where every item is compared by the kernel anyway.
+    """Vectors of no dimension, for searches that compare every item by the kernel.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class NoVectors(Embedding):
     Attributes
     ----------
     n_features_ : int
-        How wide the items are; 0 where they have no width.
+        The width of the items; 0 if they have none.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class NoVectors(Embedding):
         self._validate()
 
     def _fit(self, X: Any) -> None:
-        """Look whether the kernel takes such items, and how wide they are."""
+        """Check that the kernel takes such items, and keep their width."""
         form = self.compared.prepare(X[:TRIED]).form
         self.n_features_ = form[1] if form else 0
 

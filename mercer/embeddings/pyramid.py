@@ -1,4 +1,4 @@
-"""Pyramid match hashing: projections of sets on random directions that are never stored (P §3)."""
+"""Pyramid match hashing, by directions that are never stored (Grauman and Darrell 2007, §3)."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ class PyramidDirections(Embedding):
     """Projections of sets on random directions; their signs are the bits of pyramid match hashing.
 
     A pyramid is Σ_b c_b min(n_b(Y), n_b(Z)), the inner product of vectors with n_b entries √c_b
-    for every bin b. A Gaussian direction through them adds up n_b normal numbers for each bin:
-    a random walk of n_b steps. Two sets differ in a sign with probability arccos(P)/π, where P is
-    the kernel divided by √(k(Y, Y) k(Z, Z)), exactly, for any weights.
+    for every bin b. A projection on a Gaussian direction sums n_b normal numbers for each bin: a
+    random walk of n_b steps. Two sets differ in a sign with probability exactly arccos(P)/π, where
+    P is the kernel divided by √(k(Y, Y) k(Z, Z)), for any weights.
 
-    Nothing is learned and nothing stored: a normal number is computed from the names of function,
-    bin and step. The walk is a Brownian motion at whole numbers, and that takes about
-    2 log2(n) numbers for n steps, and serves real counts too.
+    Nothing is learned or stored: each normal number is computed from its function, bin and step.
+    The walk is a Brownian motion at whole numbers, which takes about 2 log2(n) numbers for n steps
+    and also works for real counts.
 
     Parameters
     ----------
@@ -36,17 +36,18 @@ class PyramidDirections(Embedding):
         `PyramidMatch`, `VocabularyPyramid`, `SpatialPyramid`, `ProximityDistribution`, or one of
         them ``.normalized()``.
     n_bits : int
-        How many directions. Fewer are the first of more.
+        How many directions. A smaller number gives the first of a larger one.
     mode : {"walk", "paper"}
-        "paper": one normal number times √(c n) instead of the walk, Algorithm 1 as printed. Its
-        bits are those of another kernel, Σ_b c_b √(n_b(Y) n_b(Z)), which is never smaller.
+        "paper": one normal number times √(c n) instead of the walk, as in Algorithm 1 of Grauman
+        and Darrell (2007). Its bits are those of another kernel, Σ_b c_b √(n_b(Y) n_b(Z)), which
+        is never smaller.
     seed : int
         Chooses the directions.
 
     Attributes
     ----------
     n_features_ : int
-        How wide the vectors in the sets are; 0 where all sets were empty.
+        The width of the vectors in the sets; 0 if all sets were empty.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class PyramidDirections(Embedding):
             )
 
     def _fit(self, X: Any) -> None:
-        """Remember how wide the vectors in the sets are."""
+        """Keep the width of the vectors in the sets."""
         form = X.form if hasattr(X, "form") else items.form(items.check(X, "sets"))
         self.n_features_ = 0 if form is None else form[1]
 

@@ -1,4 +1,4 @@
-"""Maps of vectors that rank as an unknown kernel does, tried on a sample."""
+"""Maps of vectors that may rank as a given kernel does, tried on a sample."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,8 @@ from mercer.runtime.arrays import Array, Ids
 Floats = npt.NDArray[np.float32]
 ROWS, QUERIES = 4000, 100  # of a trial, at most
 WANTED = 10  # nearest items of each query
-LOOKED_AT = 60  # nearest vectors among which they should be, of 4,000; fewer of fewer, down to
-LEAST = 30
+LOOKED_AT = 60  # nearest of 4,000 vectors, which should include them; fewer of fewer vectors,
+LEAST = 30  # but at least this many
 
 
 def stand_ins(kernel: Kernel, sample: Prepared) -> Iterator[Explicit]:
@@ -25,16 +25,16 @@ def stand_ins(kernel: Kernel, sample: Prepared) -> Iterator[Explicit]:
 
 
 class Trial:
-    """The nearest items of some queries by the kernel, and how many of them vectors find.
+    """The nearest items of some queries by the kernel, to measure how many of them vectors find.
 
     Parameters
     ----------
     kernel : Kernel
         The similarity.
     sample : Prepared
-        Items, at least two; some of them are the queries too.
+        Items, at least two; some of them are also the queries.
     seed : int
-        Chooses those that are tried.
+        Chooses the items of the trial.
     """
 
     def __init__(self, kernel: Kernel, sample: Prepared, seed: int = 0) -> None:
@@ -47,7 +47,7 @@ class Trial:
     def share(self, Z: Floats, Zq: Floats | None = None) -> float:
         """Return the share of the nearest items that are among the nearest vectors.
 
-        Z are vectors of the items, Zq those of the queries where they are others.
+        Z are the vectors of the items, Zq those of the queries if they differ.
         """
         Zq = Z[: len(self.queries)] if Zq is None else Zq
         squares = np.einsum("ij,ij->i", Z, Z) - 2 * (Zq @ Z.T)
@@ -58,7 +58,7 @@ class Trial:
 
 
 def _first(values: Array, n: int) -> Ids:
-    """Return the columns of the n least values of each row, itself left out."""
+    """Return the columns of the n least values of each row, itself excluded."""
     np.fill_diagonal(values, np.inf)
     n = min(n, values.shape[1] - 1)
     return np.asarray(np.argpartition(values, n, axis=1)[:, :n])

@@ -15,7 +15,7 @@ from mercer.kernels.similarity import unit
 
 Matrix = npt.NDArray[np.float64]
 SHARE = 0.94  # of the energy that is kept by default: beyond, search by distance gains little
-STEP, MOST = 8, 128  # of them: a multiple of the first, and at most the second
+STEP, MOST = 8, 128  # components: a multiple of the first, and at most the second
 THRESHOLDS = [1e-10, 1e-8, 1e-6, 1e-4]  # of eigenvalues: the first that keeps the basis exact
 DEPARTURE = 2.0**-20  # from orthonormal: still below the rounding of the inner products
 
@@ -61,7 +61,7 @@ def rotation(moment: Matrix, n_components: int | None) -> Matrix:
 
 
 def leading(energies: Matrix, share: float = SHARE, most: int = MOST) -> int:
-    """Return how many of decreasing energies have this share of their sum, or so many at most."""
+    """Return how many of decreasing energies hold this share of their sum, but at most `most`."""
     sums = np.maximum(energies, 0).cumsum()
     needed = int(np.searchsorted(sums, share * sums[-1])) + 1
     return min(-(-needed // STEP) * STEP, most, len(energies))
@@ -91,7 +91,7 @@ def exact_weights(
 ) -> Matrix:
     """Return the weights of the finest basis of a landmark matrix K that is orthonormal.
 
-    `error` bounds the rounding of its values; a basis is `turned` before it is looked at.
+    `error` bounds the rounding of its values; `turned` changes a basis before it is measured.
     """
     for threshold in THRESHOLDS:
         W = turned(basis(spectrum, threshold))

@@ -1,4 +1,4 @@
-"""What theory promises of a projection on few eigenvectors (Theorem 2 of R, corrected)."""
+"""Guarantees of low-rank projections (Jiang, Que and Kulis 2015, Theorem 2, corrected)."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ SAMPLE = 256  # items that it is measured on
 
 @dataclass(frozen=True)
 class LowRankBound:
-    """The quantities of Theorem 2 for a normalised kernel, m landmarks and rank r.
+    """The quantities of `low_rank_bound` for a normalised kernel, m landmarks and rank r.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class LowRankBound:
         √(1 - τ²): only items whose projection is at least that long count. The paper prints
         1 - τ, for which its own bound does not follow.
     vacuous : bool
-        Whether τ ≥ 1, so that nothing is promised.
+        Whether τ ≥ 1, so that nothing is guaranteed.
     """
 
     eigenvalue: float
@@ -43,7 +43,7 @@ class LowRankBound:
 
 @border
 def low_rank_bound(spectrum: npt.ArrayLike, rank: int, xi: float = 1.0) -> LowRankBound:
-    """Return the quantities of Theorem 2 of R.
+    """Return the quantities of Theorem 2 of Jiang, Que and Kulis (2015).
 
     Parameters
     ----------
@@ -78,11 +78,12 @@ def low_rank_bound(spectrum: npt.ArrayLike, rank: int, xi: float = 1.0) -> LowRa
 def similarity_floor(
     query_norm: npt.ArrayLike, item_norm: npt.ArrayLike, cosine: npt.ArrayLike, epsilon: float
 ) -> npt.NDArray[np.float64]:
-    """Bound from below how similar the item found by hashing is, from what the data shows.
+    """Bound from below the similarity of the item found by hashing, given the projections.
 
     With N the norms of the projections of query and item, and c* the largest cosine of the
     projected query with any item, a (1 + ε)-approximate search guarantees
-    ``k ≥ N_q N_y ((1 + ε) c* - ε) - R_q R_y``, R = √(1 - N²): no spectrum, no luck.
+    ``k ≥ N_q N_y ((1 + ε) c* - ε) - R_q R_y``, R = √(1 - N²). The bound depends neither on the
+    spectrum nor on chance.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def similarity_floor(
     cosine : array_like
         c* of each query.
     epsilon : float
-        How approximate the search is.
+        ε, how approximate the search is.
 
     Examples
     --------
@@ -109,8 +110,8 @@ def sampled_floors(
 ) -> npt.NDArray[np.float64]:
     """Return the median `similarity_floor` over a sample, for each ε of `EPSILONS`.
 
-    Every item is a query among the others. The kernel is the one that is projected, centred where
-    that is, and divided by √(k(x, x) k(y, y)).
+    Every item is a query among the others. The kernel is the projected one, centred if the
+    projection is, and divided by √(k(x, x) k(y, y)).
 
     Parameters
     ----------

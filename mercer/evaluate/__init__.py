@@ -1,4 +1,4 @@
-"""Truth by brute force, and how much of it an answer contains."""
+"""Ground truth by brute force, and how much of it an answer contains."""
 
 from mercer.evaluate.measures import recall, recall_at
 from mercer.evaluate.truth import ground_truth

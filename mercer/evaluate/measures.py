@@ -11,7 +11,7 @@ from mercer.index import Index, Matches
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
-TIE = 1e-6  # scores closer than this, relatively, are equal
+TIE = 1e-6  # relative difference below which scores count as equal
 
 
 @border
@@ -21,10 +21,10 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
     Parameters
     ----------
     found : Matches or array_like of int, shape (n_queries, R)
-        An answer with R items a query. Of `Matches`, every item counts that scores at least as
-        the k-th true one, up to rounding; of plain ids, those that are among the true k.
+        An answer with R items per query. In `Matches`, every item counts that scores at least as
+        much as the k-th true one, up to rounding; plain ids count if they are among the true k.
     truth : Matches
-        The answer of `ground_truth`, with at least k items a query.
+        The answer of `ground_truth`, with at least k items per query.
     k : int, optional
         How many of the true items to look for; all of them by default.
 
@@ -78,9 +78,9 @@ def recall_at(
     Q : items
         The queries.
     truth : Matches
-        The answer of `ground_truth` to them.
+        The answer of `ground_truth` to these queries.
     counts : sequence of int
-        Which R to tell it for.
+        The values of R to report.
     n_jobs : int, optional
         How many threads; see `mercer.runtime.parallel.count`.
 
@@ -110,6 +110,6 @@ def _require_same_kernel(found: Matches, truth: Matches) -> None:
 
 
 def _floor(truth: Matches, k: int) -> npt.NDArray[np.float64]:
-    """Return the least score of each query that counts as one of the true k."""
+    """Return, for each query, the least score that counts as one of the true k."""
     last = np.where(truth.ids[:, :k] == -1, np.inf, truth.scores[:, :k]).min(axis=1)
     return np.asarray(last - np.maximum(TIE * np.abs(last), truth.tolerance), np.float64)

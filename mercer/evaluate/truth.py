@@ -1,4 +1,4 @@
-"""Truth by brute force."""
+"""Ground truth by brute force."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.border import about, border
 from mercer.search.everything import AllRows
 
-BLOCK_BYTES = 1 << 26  # items read and compared in one go, at most
+BLOCK_BYTES = 1 << 26  # of items read and compared at a time, at most
 BLOCK_PAIRS = 100_000_000  # pairs compared before the progress bar moves
 
 
@@ -32,7 +32,7 @@ def ground_truth(
     kernel: str | Kernel, X: Any, Q: Any, k: int, *, n_jobs: int | None = None,
     show_progress: bool | None = None,
 ) -> Matches:  # fmt: skip
-    """Find the k most similar items of every query by comparing all pairs.
+    """Find the k most similar items for every query by comparing all pairs.
 
     Items are read block by block, so memory-mapped arrays stay on disk. All pairs are compared in
     float32, and the best of them once more in double precision.
@@ -40,14 +40,14 @@ def ground_truth(
     Parameters
     ----------
     kernel : str or Kernel
-        The similarity. What it leaves open, as the gamma of ``"rbf"``, is chosen by the items, as
-        `Index.fit` does.
+        The similarity. What it leaves open, such as the gamma of ``"rbf"``, is chosen from the
+        items, as by `Index.fit`.
     X : items
-        What is searched.
+        The items to search.
     Q : items
         The queries.
     k : int
-        How many items to find for each. Where X has fewer, the rest is -1.
+        How many items to find for each query. If X has fewer, the rest is -1.
     n_jobs, show_progress
         As in `Index`.
 
@@ -78,9 +78,9 @@ def ground_truth(
         for first_row, block in items.blocks(X, _block_rows(kernel, X, len(P))):
             R = kernel.prepare(block, first_row=first_row)
             kernel.require_alike(P, R, ("the queries", "the items"))
-            view = View(_segment(R, _diag(R)), first_row)
+            view = View(_segment(R, seen.diag[first_row : first_row + len(R)]), first_row)
             seen.note(P, view)
-            comparison.compare(view)
+            comparison.compare(view, seen.look)
             advance(len(R))
     search = Search(recipe, _RowNumbers(), Pace())
     found = [
@@ -91,30 +91,33 @@ def ground_truth(
 
 
 class _Seen:
-    """What is kept of all items, as they are read: lengths, and what rounding may do to values."""
+    """What is kept of all items, as they are read: lengths, and the rounding of kernel values."""
 
     def __init__(self, n: int) -> None:
-        self.diag = np.empty(n)  # at least k(x, x) of each
+        self.diag = np.zeros(n)  # an upper bound of k(x, x) for each item, 0 before it is read
         self.tolerances: dict[DType, float] = {SINGLE: 0.0, DOUBLE: 0.0}
 
     def note(self, P: Prepared, view: View) -> None:
-        """Keep what is needed of one block."""
+        """Keep the tolerances of one block."""
         for dtype, known in self.tolerances.items():
             self.tolerances[dtype] = max(known, view.tolerance(P, dtype))
-        rows = slice(view.first, view.first + view.n_rows)
-        self.diag[rows] = np.abs(view.diag) * (1 + 2 * self.tolerances[SINGLE])
+
+    def look(self, first_row: int, R: Prepared) -> None:
+        """Keep the lengths of some rows."""
+        rows = slice(first_row, first_row + len(R))
+        self.diag[rows] = np.abs(_diag(R)) * (1 + 2 * self.tolerances[SINGLE])
 
 
 def _diag(R: Prepared) -> Array:
-    """Return k(x, x): in float32, which is faster, unless it is too large for that."""
+    """Return k(x, x): in float32, which is faster, unless values are too large for it."""
     try:
-        return np.asarray(R.kernel.diag(R))
+        return np.asarray(R.kernel.diagonal(R, SINGLE))
     except KernelError:
-        return np.asarray(R.kernel.diag(R, dtype=DOUBLE))
+        return np.asarray(R.kernel.diagonal(R, DOUBLE))
 
 
 class _RowNumbers(Segments):
-    """Items that go by their rows."""
+    """Items whose ids are their row numbers."""
 
     def names(self, rows: Array) -> Array:
         """Return the rows themselves."""
@@ -122,7 +125,7 @@ class _RowNumbers(Segments):
 
 
 class _Read(View):
-    """All items, of which only those that a ranking found are held."""
+    """All items, but only those that a ranking found are in memory."""
 
     def __init__(self, kernel: Kernel, X: Any, ranking: Ranking, seen: _Seen) -> None:
         self.found = np.unique(ranking.ids[ranking.ids >= 0])
@@ -133,15 +136,15 @@ class _Read(View):
         self.usual = float(np.sqrt(np.median(seen.diag)))
 
     def tolerance(self, P: Prepared, dtype: DType = SINGLE) -> float:
-        """Return the largest of all blocks."""
+        """Return the largest tolerance of all blocks."""
         return self.seen.tolerances[dtype]
 
     def find(self, ids: Ids) -> Ids:
-        """Return where rows are held."""
+        """Return the places of rows among those in memory."""
         return np.where(ids >= 0, np.searchsorted(self.found, ids), -1)
 
     def longer_than(self, length: float, step: int) -> Iterator[tuple[Ids, Prepared, Doubles]]:
-        """Yield the rows with a larger √k(x, x), which are read once more."""
+        """Yield the rows with √k(x, x) above `length`, which are read once more."""
         rows = np.flatnonzero(self.seen.diag > length**2)
         for span in parallel.spans(len(rows), step):
             some = rows[span]

@@ -1,4 +1,4 @@
-"""The index: items that are fitted, filled, searched, changed and saved."""
+"""The index, which is fitted, filled, searched, changed and saved."""
 
 from mercer.index.index import Index
 from mercer.index.loading import load

@@ -1,6 +1,6 @@
 """The compiled loops that settle a ranking in double precision.
 
-They fill arrays that they are given: returning one takes numba longer than settling a query.
+They fill arrays passed to them: returning one takes numba longer than settling a query.
 """
 
 import math
@@ -15,7 +15,7 @@ from mercer.runtime.topk import is_worse
 def contenders(ids, scores, margins, k, kept):  # type: ignore[no-untyped-def]
     """Keep the ids whose score is at most twice the margin below the k-th; -1 for others.
 
-    Both come with the best first.
+    Ids and scores are sorted best first.
     """
     for i in range(ids.shape[0]):
         floor = scores[i, k - 1] - 2 * margins[i]
@@ -25,7 +25,7 @@ def contenders(ids, scores, margins, k, kept):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True)
 def find_rows(ids, first, n, rows):  # type: ignore[no-untyped-def]
-    """Tell which of the n rows from `first` on each id is; -1 for other ids."""
+    """Fill in which of the n rows from `first` on each id is; -1 for other ids."""
     for i in range(ids.shape[0]):
         for j in range(ids.shape[1]):
             row = ids[i, j] - first
@@ -77,9 +77,9 @@ def outside_bounds(  # type: ignore[no-untyped-def]
     relaxed,
     tiny,
 ):
-    """Return the place of the first score that |k - z·z| ≤ R R' does not allow, or -1.
+    """Return the place of the first score that violates |k - z·z| ≤ R R', or -1.
 
-    `bounds` are z·z + R R' with a share of R R' that is `relaxed`, and their rounding inside.
+    `bounds` are z·z plus the share `relaxed` of R R', and allow for their own rounding.
     """
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
@@ -102,11 +102,11 @@ def judge(  # type: ignore[no-untyped-def]
     """State the tolerance of the k best of each query (theory: settling).
 
     `listed` has the float32 scores of whole lists, `scores` those of the k best in double
-    precision. Rows that fell out of a list may be above the last of the best, by their rounding,
-    the `margins`; up to what is `allowed` that is stated. So is the `rounding` of two values in
-    double precision, a share of `root`, and that of the last one to float32. Lists with places
-    left lost no row. Return whether, beside a `proven` answer, some row may be above by more than
-    is allowed.
+    precision. A row that fell out of a list may exceed the last of the best because of rounding,
+    the `margins`; the tolerance covers this up to what is `allowed`. It also covers the `rounding`
+    of two values in double precision, a share of `root`, and that of the last one to float32.
+    Lists that are not full lost no row. Return whether, for a `proven` answer, some row may exceed
+    the last one by more than is allowed.
     """
     doubtful = False
     for i in range(listed.shape[0]):
@@ -155,7 +155,7 @@ def keep_best(  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True)
 def drop_known(rows, known):  # type: ignore[no-untyped-def]
-    """Set to -1, in place, what is among the known rows of its query; those must increase."""
+    """Set rows that are among those `known` for their query to -1; known rows must increase."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             low, high = 0, known.shape[1]

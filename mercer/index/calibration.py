@@ -13,7 +13,7 @@ from mercer.kernels import Prepared
 def learned(
     embedding: Embedding, P: Prepared, nearest: Matches, segments: Segments, probability: float
 ) -> float:
-    """Return how far bounds may be relaxed, by queries whose true nearest items are known."""
+    """Return how far bounds may be relaxed, from queries whose true nearest items are known."""
     items = segments.items(nearest.ids[:, 0])
     cosines = residual_cosines(
         nearest.scores[:, 0], embedding.transform(P), embedding.transform(items)
@@ -34,7 +34,7 @@ def residual_cosines(
 
 
 def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
-    """Return the share β that a new pair exceeds with at most this probability's complement.
+    """Return the share β that a new pair exceeds with probability at most 1 - `probability`.
 
     The conformal choice (theory: probability): the ⌈probability (m + 1)⌉-th smallest of m.
     """
@@ -51,9 +51,9 @@ def relaxation(cosines: npt.NDArray[np.float64], probability: float) -> float:
 
 
 def usable(relaxation: float | None, limited: bool) -> float:
-    """Return the share that was learned, or say why a search cannot use it.
+    """Return the share that was learned, or raise an error if a search cannot use it.
 
-    `limited` tells whether the search leaves out items, by a filter or a number of candidates.
+    `limited` says whether a filter or a number of candidates may leave out items.
     """
     if relaxation is None:
         raise NotFittedError(

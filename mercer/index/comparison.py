@@ -1,13 +1,13 @@
 """Compare queries with all rows, view after view, on threads: brute force."""
 
-from mercer.index.ranking import SPARE, Ranking
+from mercer.index.ranking import SPARE, Look, Ranking
 from mercer.index.recipe import Recipe
 from mercer.index.views import Queries, View
 from mercer.kernels import Prepared
 from mercer.runtime import parallel
 
 TASKS_PER_THREAD = 4  # so that no thread waits long for the last one
-LEAST_QUERIES, MOST_QUERIES = 32, 256  # together: fewer would read the items too often
+LEAST_QUERIES, MOST_QUERIES = 32, 256  # compared together: fewer would read the items too often
 KEPT = 1 << 22  # items kept for the queries of one task, at most
 
 
@@ -27,18 +27,21 @@ class Comparison:
             [Ranking(recipe, block, [], k, {}) for block in blocks] for _ in range(n_cuts)
         ]
 
-    def compare(self, view: View) -> None:
-        """Compare all queries with the rows of a view that are allowed."""
+    def compare(self, view: View, look: Look | None = None) -> None:
+        """Compare all queries with the rows of a view that are allowed.
+
+        `look` sees all rows once; see `Ranking.compare`.
+        """
         cuts = parallel.spans(len(view.items), -(-len(view.items) // len(self.rankings)))
         tasks = [
-            (ranking, view, cut)
+            (ranking, view, cut, None if place else look)
             for rankings, cut in zip(self.rankings, cuts, strict=False)
-            for ranking in rankings
+            for place, ranking in enumerate(rankings)
         ]
         parallel.run(Ranking.compare, tasks, n_jobs=self.threads)
 
     def merged(self) -> list[Ranking]:
-        """Return one ranking for each block of queries, over all that was compared."""
+        """Return one ranking for each block of queries, over everything compared so far."""
         first, *others = self.rankings
         for place, ranking in enumerate(first):
             for rankings in others:

@@ -1,4 +1,4 @@
-"""What an index is, in plain values that can be printed."""
+"""A description of an index in plain values that can be printed."""
 
 from dataclasses import asdict
 from typing import Any
@@ -13,12 +13,12 @@ from mercer.index.segments import Segments
 from mercer.search import Searcher
 
 SHOWN = 8  # eigenvalues listed
-SIMILARITIES = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)  # at which the expected collision rate is told
-CODES = 10_000  # codes looked at for balance and entropy
+SIMILARITIES = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)  # at which the expected collision rate is reported
+CODES = 10_000  # codes sampled for balance and entropy
 
 
 def describe(recipe: Recipe, segments: Segments) -> dict[str, Any]:
-    """Return the parts of an index in words, how many items it has, and what is known of both."""
+    """Return the parts of an index, its number of items, and what is known about both."""
     embedding, searcher = recipe.embedding, recipe.searcher
     return {
         "kernel": repr(recipe.kernel),
@@ -34,7 +34,7 @@ def describe(recipe: Recipe, segments: Segments) -> dict[str, Any]:
 
 
 def _describe_embedding(embedding: Embedding) -> dict[str, Any]:
-    """Return spectrum, rank and what Theorem 2 of R says, where the embedding has a spectrum."""
+    """Return the spectrum, the rank and what Theorem 2 of R says, if there is a spectrum."""
     spectrum = getattr(embedding, "spectrum_", None)
     if spectrum is None:
         return {}
@@ -78,7 +78,7 @@ def _describe_code(embedding: Embedding, searcher: Searcher, segments: Segments)
 
 
 def _describe_collisions(embedding: Embedding) -> dict[str, Any]:
-    """Return the share of equal bits that theory expects, where there is a theory."""
+    """Return the share of equal bits that theory predicts, if there is a prediction."""
     shares = embedding.agreement(SIMILARITIES)
     if shares is None:
         return {}

@@ -30,10 +30,10 @@ from mercer.search import Searcher
 class Index(Params):
     """Items that can be searched by similarity, added to, removed from, filtered and saved.
 
-    Made by `mercer.exact` and its like. All verbs that take them understand `n_jobs`, the number of
-    threads (see `mercer.runtime.parallel.count`; a few quick queries stay on one), and
-    `show_progress`, whether to show a progress bar; by default on terminals, for work of over a
-    second.
+    Made by `mercer.exact` and similar functions. Wherever they are accepted, `n_jobs` is the number
+    of threads (see `mercer.runtime.parallel.count`; a few quick queries use only one), and
+    `show_progress` says whether to show a progress bar: by default on terminals, for work that
+    takes over a second.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Index(Params):
     embedding : Embedding
         Turns items into vectors.
     searcher : Searcher
-        Names candidates among vectors; each segment builds one like it.
+        Finds candidates among vectors.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Index(Params):
         self.embedding = embedding
         self.searcher = searcher
         self._state = State()
-        self._changing = Lock()  # of two threads that change it, one waits for the other
+        self._changing = Lock()  # threads that change the index wait for each other
         self._origins = store.Origins()
         self._loaded_from: str | None = None
         self.disproof_: str | None = None
@@ -80,7 +80,7 @@ class Index(Params):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the embedding from items, forget what was added before, and return self.
 
-        Nothing is added: call `add` with the items that are to be found.
+        Nothing is added: call `add` with the items to be found.
 
         Parameters
         ----------
@@ -96,9 +96,9 @@ class Index(Params):
 
     @border
     def empty(self) -> Index:
-        """Return an index that has learned the same and has no items.
+        """Return an index that has learned the same but has no items.
 
-        Several of them, filled with different items, give candidates that can be compared.
+        Several such indexes, filled with different items, give comparable candidates.
 
         Examples
         --------
@@ -123,10 +123,10 @@ class Index(Params):
         Parameters
         ----------
         X : items
-            As those given to `fit`. Arrays of the right type that cannot be written to, as mapped
+            Items like those given to `fit`. Read-only arrays of the right type, such as mapped
             files, are not copied.
         ids : array_like of int or str, shape (len(X),), optional
-            What to call them, each once; by default numbers, from 0 or from the largest on.
+            The ids of the items, all different; by default numbers, from 0 or from the largest on.
         """
         with self._changing.held():
             recipe, segments = self._state.fitted("add")
@@ -137,7 +137,7 @@ class Index(Params):
 
     @border
     def remove(self, ids: Any) -> Self:
-        """Remove items by their ids and return self; ids that are not there are an error.
+        """Remove items by their ids and return self; unknown ids are an error.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Index(Params):
     @border
     @tells_damage
     def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
-        """Rebuild all items as one segment, without those that were removed; return self."""
+        """Rebuild all items as one segment, without removed items, and return self."""
         with self._changing.held():
             recipe, segments = self._state.fitted("compact")
             old = segments.members
@@ -169,27 +169,27 @@ class Index(Params):
         where: Any = None, relaxed: bool = False, n_jobs: int | None = None,
         show_progress: bool | None = None,
     ) -> Matches:  # fmt: skip
-        """Find the k most similar items of every query.
+        """Find the k most similar items for every query.
 
         Parameters
         ----------
         Q : items
             The queries.
         k : int
-            How many items to find for each. Where there are fewer, the rest is -1 (or None); a k
-            above the number of items by more than 1,000 stands for that number.
+            How many items to find for each query. If there are fewer, the rest is -1 (or None); a k
+            that exceeds the number of items by more than 1,000 is taken as that number.
         candidates : int, optional
-            At most this many kernel values per query beyond the landmarks. By default as many
-            as a proof needs; where the method knows no proof, ten times k and at least 100.
-            `exact` tells for which queries they were enough.
+            The most kernel values per query, not counting landmarks. By default as many as a proof
+            needs or, for methods without a proof, ten times k and at least 100. `exact` says for
+            which queries they were enough.
         effort : int, optional
-            How hard to look for candidates: the `n_probe` of `inverted` or the `ef` of `graph`,
-            for this search. By default that of `index.searcher`.
+            The `n_probe` of `inverted` or the `ef` of `graph`, for this search: larger values find
+            more and take longer. By default that of `index.searcher`.
         where : array_like, optional
             Which items may be found: their ids, or a mask over `ids`.
         relaxed : bool
-            Whether to be content with the probability chosen by `calibrate`, for fewer kernel
-            values (E eq. 28). Nothing is then `exact`.
+            Whether to accept the probability given to `calibrate` in return for fewer kernel values
+            (Bourrier et al. 2015, eq. 28). No answer is then `exact`.
 
         Returns
         -------
@@ -197,12 +197,12 @@ class Index(Params):
             Best first; among equal scores the item added first comes first.
         """
         check_effort(self.searcher, candidates, effort)
-        state = self._state  # an operation looks once: others may change it meanwhile
+        state = self._state  # read once: other threads may replace it meanwhile
         recipe, segments = state.fitted("search")
         limited = candidates is not None or where is not None
         share = calibration.usable(state.relaxation, limited) if relaxed else 1.0
         search = Search(recipe, segments, self._pace)
-        # of the parameters, which users may change for all searches to come
+        # by default the parameters', which users may change between searches
         found = search.best(Q, k, where, candidates, effort or self.searcher.effort, share)
         self._note(search.disproof)
         probability = state.probability if relaxed else 0.0
@@ -214,7 +214,7 @@ class Index(Params):
         self, Q: Any, score: float, *, where: Any = None, n_jobs: int | None = None,
         show_progress: bool | None = None,
     ) -> list[Matches]:  # fmt: skip
-        """Find every item that scores at least so much, for every query.
+        """Find every item that scores at least `score`, for every query.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Index(Params):
         Returns
         -------
         list of Matches
-            One for each query, with one row of as many items as there are, best first.
+            One for each query, with a single row of all the items found, best first.
 
         Examples
         --------
@@ -252,16 +252,16 @@ class Index(Params):
     @border
     @tells_damage
     def calibrate(self, Q: Any, probability: float = 0.95, *, n_jobs: int | None = None) -> Self:
-        """Learn, from queries like those to come, how far the bounds may be relaxed.
+        """Learn from typical queries how far the bounds may be relaxed.
 
-        The true nearest item of a new query is then found by ``search(..., relaxed=True)`` with
-        at least this probability, over the choice of both: the conformal argument. It holds for
-        the current items: adding or removing forgets it.
+        ``search(..., relaxed=True)`` then finds the true nearest item of a new query with at least
+        this probability, over the random choice of `Q` and the new query (the conformal argument).
+        This holds for the current items: adding or removing items discards the calibration.
 
         Parameters
         ----------
         Q : items
-            Queries that are not among the items, drawn as those to come are.
+            Queries that are not among the items, drawn in the same way as future queries.
         probability : float
             Between 0 and 1. It needs at least ``probability / (1 - probability)`` queries.
         """
@@ -282,12 +282,12 @@ class Index(Params):
     @border
     @tells_damage
     def encode(self, X: Any, *, n_jobs: int | None = None) -> Array:
-        """Return the codes of items, by methods that have codes.
+        """Return the codes of items, for methods that have codes.
 
         Parameters
         ----------
         X : items
-            As those given to `fit`; they are not added.
+            Items like those given to `fit`; they are not added.
 
         Returns
         -------
@@ -321,7 +321,7 @@ class Index(Params):
 
     @property
     def kernel_(self) -> Kernel:
-        """The kernel that scores are of: `kernel`, with what it left open chosen by `fit`."""
+        """The kernel of the scores: `kernel`, with what it leaves open chosen by `fit`."""
         return self._state.fitted("kernel_")[0].kernel
 
     @property
@@ -341,12 +341,12 @@ class Index(Params):
 
     @property
     def relaxation_(self) -> float | None:
-        """The share of residuals that `calibrate` chose, if it did."""
+        """The share of residuals that `calibrate` chose, or None."""
         return self._state.relaxation
 
     @tells_damage
     def info(self) -> dict[str, Any]:
-        """Return what this index is, as plain values.
+        """Return a description of this index as plain values.
 
         Examples
         --------
@@ -368,10 +368,10 @@ class Index(Params):
 
     @border
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this index to a folder, in place of one that is there; `mercer.load` reads it.
+        """Write this index to a folder, replacing any index there; `mercer.load` reads it.
 
-        Whatever happens meanwhile, the folder holds the old index or the new one. If somebody
-        else saved to it since this index was loaded from there, it is left as it is.
+        Whatever happens during the save, the folder holds either the old index or the new one. If
+        somebody else has saved to it since this index was loaded from it, nothing is written.
 
         Parameters
         ----------
@@ -407,7 +407,7 @@ class Index(Params):
         return self._state.recipe or Recipe(self.kernel, self.embedding, self.searcher)
 
     def _note(self, disproof: str | None) -> None:
-        """Remember that the kernel broke its claims, and say it once for each search."""
+        """Remember that the kernel broke its claims, and warn once per search."""
         if disproof:
             self.disproof_ = self.disproof_ or disproof
             warnings.warn(f"{disproof}. {DISPROVED}", CertificateWarning, stacklevel=5)

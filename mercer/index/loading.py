@@ -15,9 +15,9 @@ from mercer.index.state import State
 def load(path: str | os.PathLike[str]) -> Index:
     """Return the index that `Index.save` wrote to a folder.
 
-    Arrays stay on disk and are read where a search looks at them, so opening takes no longer for
-    a large index. Nothing in the folder is run: kernels of your own are found by the name they
-    were given by `mercer.register`, and a few of their values are compared.
+    Arrays stay on disk and are read where a search needs them, so opening takes no longer for a
+    large index. Nothing in the folder is run: your own kernels are found by the names given to
+    `mercer.register`, and a few of their values are compared with those saved.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def load(path: str | os.PathLike[str]) -> Index:
     Returns
     -------
     Index
-        It answers as the saved one did, and can be added to, removed from and saved again.
+        It answers as the saved index did, and can be changed and saved again.
 
     Examples
     --------

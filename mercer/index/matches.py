@@ -22,26 +22,26 @@ class Matches:
     Attributes
     ----------
     ids : ndarray of int64 or str, shape (n_queries, k)
-        The items found; -1, or None beside strings, where there are fewer than k.
+        The items found; if there are fewer than k, the rest is -1, or None where ids are strings.
     scores : ndarray of float32, shape (n_queries, k)
         Their true kernel values, decreasing; minus infinity where there is no item.
     distances : ndarray of float32, shape (n_queries, k)
         ``sqrt(k(q, q) + k(x, x) - 2 k(q, x))``, the distance in the kernel's own space.
     exact : ndarray of bool, shape (n_queries,)
-        Proven: no other item scores above the last one by more than `tolerance`; why is told
-        under "theory: settling".
+        Whether it is proven that no other item scores above the last one by more than `tolerance`;
+        the proof is under "theory: settling".
     evaluations : ndarray of int64, shape (n_queries,)
-        For how many items the kernel was evaluated, beyond the landmarks.
+        The number of items for which the kernel was evaluated, not counting landmarks.
     landmark_evaluations : ndarray of int64, shape (n_queries,)
-        For how many landmarks it was evaluated.
+        The number of landmarks for which the kernel was evaluated.
     tolerance : ndarray of float32, shape (n_queries,)
-        How far rounding can move another item past the last one; see `exact`. Each score is
-        rounded to float32 besides.
+        How far rounding can move another item past the last one; see `exact`. In addition, each
+        score is rounded to float32.
     probability : ndarray of float32, shape (n_queries,)
-        With which probability at least the most similar item is among those found: 1 where
-        `exact`, what was asked for where the bounds were relaxed, 0 where nothing is known.
+        A lower bound on the probability that the most similar item was found: 1 where `exact`, the
+        calibrated probability where bounds were relaxed, 0 otherwise.
     kernel : str
-        The kernel whose values the scores are, as it prints itself.
+        The ``repr`` of the kernel whose values the scores are.
 
     Examples
     --------

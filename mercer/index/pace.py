@@ -1,4 +1,4 @@
-"""How many threads some queries are worth, by what the last ones took."""
+"""How many threads some queries are worth, judging by how long the last ones took."""
 
 import time
 from collections.abc import Callable, Sized
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from mercer.runtime import parallel
 
-WORTH = 3e-3  # seconds of work for each thread: starting one and waiting for it costs a third
+WORTH = 3e-3  # seconds of work that justify a thread: starting it and waiting for it costs a third
 
 
 Block = TypeVar("Block", bound=Sized)
@@ -14,28 +14,28 @@ Answer = TypeVar("Answer")
 
 
 class Pace:
-    """What a query took lately; nothing is known at first.
+    """How long a query took lately.
 
     Attributes
     ----------
     seconds : float or None
-        Of one query, on one thread.
+        For one query, on one thread; None at first.
     """
 
     def __init__(self) -> None:
         self.seconds: float | None = None
 
     def threads(self, n_queries: int, n_jobs: int | None = None) -> int:
-        """Return on how many threads to search, at most as many as `n_jobs` asks for."""
+        """Return how many threads to search on, at most as many as `n_jobs` stands for."""
         most = parallel.count(n_jobs)
         if self.seconds is None:
             return most
         return max(1, min(most, int(n_queries * self.seconds / WORTH)))
 
     def timed(self, answer: Callable[[Block], Answer]) -> Callable[[Block], Answer]:
-        """Return a function that answers blocks of queries and learns what that took.
+        """Return a function that answers blocks of queries and records how long that took.
 
-        It counts the time that its thread was at work.
+        Only the time that its thread was at work is counted.
         """
 
         def measure(block: Block) -> Answer:

@@ -1,4 +1,4 @@
-"""What an index knows, as a plain tree of values and arrays, and back."""
+"""Turn an index into a plain tree of values and arrays, and back."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def _pack_segment(segment: Segment) -> dict[str, Any]:
 
 
 def _witness(embedding: Embedding, segments: Segments) -> Prepared | None:
-    """Return the items whose kernel values are kept."""
+    """Return the items whose kernel values are stored."""
     first = segments.members[0].items if segments.members else None
     return first if embedding.witnesses is None else embedding.witnesses
 
@@ -75,7 +75,7 @@ def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
     """Return the segments of a tree."""
     members = [_unpack_segment(one, recipe.kernel, recipe.searcher) for one in tree["segments"]]
     next_id = tree["facts"].get("next_id")
-    if next_id is None:  # as in the first files of this format
+    if next_id is None:  # missing in the first files of this format
         next_id = max((one.next_id for one in members), default=0)
     return Segments(tuple(members), next_id)
 

@@ -1,4 +1,4 @@
-"""Say so where float32 cannot tell items, or their scores, apart."""
+"""Warn where float32 cannot tell items, or their scores, apart."""
 
 import warnings
 from typing import Any
@@ -10,8 +10,8 @@ from mercer.errors import PrecisionWarning
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import TINY
 
-SAMPLE = 64  # items that are looked at
-LOST = 0.01  # of the spread of items: what float32 may lose without a warning
+SAMPLE = 64  # items examined
+LOST = 0.01  # share of the spread of items that float32 may lose without a warning
 
 
 def warn_of_rounding(kernel: Kernel, X: Any) -> None:
@@ -27,7 +27,7 @@ def warn_of_rounding(kernel: Kernel, X: Any) -> None:
 
 
 def _warn_of_lost_differences(sample: Any) -> None:
-    """Look at numbers in double precision, which are kept in float32."""
+    """Warn if numbers in double precision lose their differences when kept in float32."""
     if not isinstance(sample, np.ndarray) or sample.dtype != np.float64 or sample.ndim != 2:
         return
     with np.errstate(over="ignore", invalid="ignore"):
@@ -44,7 +44,7 @@ def _warn_of_lost_differences(sample: Any) -> None:
 
 
 def _warn_of_small_scores(kernel: Kernel, P: Prepared) -> None:
-    """Look at k(x, x) and, where they are never 0, at the values of different items."""
+    """Warn if k(x, x) or, for kernels that are never 0, values of different items count as 0."""
     own = kernel.diag(P, dtype=np.float64)
     if 0 < np.abs(own).max() < TINY:
         _warn_of_zeros(f"k(x, x) is at most {np.abs(own).max():.1g}", "Scale the items up.")

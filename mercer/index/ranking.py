@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 from typing import NamedTuple, cast
 
@@ -11,7 +11,7 @@ import numpy as np
 from mercer.index._settling import bound_errors, drop_known, keep_most_promising, outside_bounds
 from mercer.index.recipe import Recipe
 from mercer.index.views import DOUBLE, SINGLE, Queries, View
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import TINY, unit
 from mercer.runtime import parallel, topk
 from mercer.runtime.arrays import Array, DType, Ids
@@ -19,22 +19,24 @@ from mercer.runtime.lazy import lazy
 from mercer.search.base import BoundedSearcher, Candidates, Floats, Mask
 
 SPARE = 16  # items kept beyond k, so that double precision can settle what float32 left close
-LEAST = 100  # candidates scored where nothing tells when to stop
-ROUND = 32  # candidates of each query scored before the threshold is looked at again
+LEAST = 100  # candidates scored where no bound tells when to stop
+ROUND = 32  # candidates of each query scored before the threshold is read again
 CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
-MOST = 1 / 2  # of the rows as candidates: from here on all of them are compared, tile by tile
+MOST = 1 / 2  # share of rows as candidates above which all rows are compared, tile by tile
 TILE_ROWS = 1024
+
+Look = Callable[[int, Prepared], None]
 
 
 def usual_candidates(k: int) -> int:
-    """Return how many candidates are scored where nothing tells when to stop."""
+    """Return how many candidates are scored where no bound tells when to stop."""
     return max(LEAST, 10 * k)
 
 
 class Errors(NamedTuple):
     """Bounds of the rounding of one float32 score, for each query."""
 
-    root: Array  # √k(q, q), which they are proportional to
+    root: Array  # √k(q, q), to which the errors are proportional
     worst: Array  # of any item
     usual: Array  # of an item of usual length
 
@@ -42,8 +44,8 @@ class Errors(NamedTuple):
 class Ranking:
     """The k best items of some queries so far, over all views.
 
-    `tolerances` tells what rounding may move kernel values by, as `Kernel.tolerance`, for each
-    view by its first row.
+    `tolerances` says how far rounding may move kernel values (`Kernel.tolerance`), for each view
+    by its first row.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class Ranking:
     def search_all(self, relaxed: float = 1.0) -> None:
         """Evaluate in the order of the bounds until none can change the answer (theory: order).
 
-        A first threshold comes from rows that look good; it saves looking at most bounds.
+        A first threshold, from rows that are probably good, rules out most bounds early.
         """
         if not self.views:
             return
@@ -93,7 +95,7 @@ class Ranking:
         """
         if not self.views:
             return
-        # where values are bounds, one more tells what the others cannot exceed
+        # where values are bounds, one more candidate bounds all the others
         find, Zq = self.searcher.candidates, self._vectors
         found = [find(p.rows, Zq, n + self.bounded, p.allowed, effort) for p in self.views]
         kept, following = _best_of(found, n)
@@ -105,8 +107,8 @@ class Ranking:
     def _nothing_better(self, following: Floats) -> Mask:
         """Whether no item that was left out can score above the k-th best by more than rounding.
 
-        `following` bounds them, where values are bounds. Without, no item of a positive
-        semi-definite kernel exceeds √(k(q, q) k(x, x)).
+        Where values are bounds, `following` bounds those items. Otherwise, under a positive
+        semi-definite kernel, no item exceeds √(k(q, q) k(x, x)).
         """
         threshold = self._threshold()
         if self.bounded:
@@ -117,12 +119,12 @@ class Ranking:
         return np.asarray(self.errors.root * largest <= threshold + self.errors.worst)
 
     def search_above(self, score: float) -> list[tuple[Ids, Array]]:
-        """Return, for each query, every row that scores at least so much, best first."""
+        """Return, for each query, every row that scores at least `score`, best first."""
         kept: list[list[tuple[Ids, Array]]] = [[] for _ in range(len(self.queries))]
         find = self._above_by_bounds if self.bounded else self._above_by_comparing
         for view in self.views:
-            # a value off by a share of itself is off by no more than that of the score, where
-            # it matters
+            # an error that is a share of the value only matters near the score, where it is that
+            # share of the score
             worst = self._errors([view]).worst
             error = np.maximum(worst, self.tolerances[view.first] * abs(score))
             rows, bounds = find(view, np.float32(score) - error)
@@ -157,23 +159,29 @@ class Ranking:
 
     # ---- brute force
 
-    def compare(self, view: View, cut: slice) -> None:
-        """Compare all queries with some rows of a view; `finish` ends what this begins."""
+    def compare(self, view: View, cut: slice, look: Look | None = None) -> None:
+        """Compare all queries with some rows of a view; `finish` must be called at the end.
+
+        `look` is called with the number and the items of the rows of each tile, while they are in
+        the processor's cache.
+        """
         n_allowed = cut.stop - cut.start
         if view.allowed is not None:
             n_allowed = int(np.count_nonzero(view.allowed.mask[cut]))
         if n_allowed:
             for start, tile in self._tiles(view, cut):
                 topk.update(self.ids, self.scores, tile, view.first + start)
+                if look is not None:
+                    look(view.first + start, view.items[start : start + tile.shape[1]])
         self.evaluations += n_allowed
 
     def absorb(self, other: Ranking) -> None:
-        """Take what another ranking of the same queries found among other rows."""
+        """Add what another ranking of the same queries found among other rows."""
         topk.offer(self.ids, self.scores, other.ids, other.scores)
         self.evaluations += other.evaluations
 
     def finish(self, views: list[View], tolerances: dict[int, float]) -> None:
-        """Order what was found; all rows of these views were compared."""
+        """Sort what was found, after all rows of these views were compared."""
         self.ids, self.scores = topk.ordered(self.ids, self.scores)
         self.views, self.tolerances = views, tolerances
         self.proven[:] = True
@@ -182,7 +190,7 @@ class Ranking:
 
     @lazy
     def _vectors(self) -> Floats:
-        """The vectors of the queries; rows from a file are looked at before they are met."""
+        """The vectors of the queries; rows read from files are checked before they are used."""
         Zq = self.queries.vectors
         for view in self.views:
             self.searcher.require_sound(view.rows, Zq.shape[1])
@@ -190,7 +198,7 @@ class Ranking:
 
     @lazy
     def ceiling(self) -> Kernel | None:
-        """A kernel that is never below; where it is too low, an item needs no evaluation."""
+        """A kernel that is never below this one; items where it is too low need no evaluation."""
         narrow = self.queries.vectors.shape[1] <= CEILING_PAYS
         return self.kernel.ceiling if narrow else None
 
@@ -219,7 +227,7 @@ class Ranking:
 
     @property
     def _give_up(self) -> float:
-        """The share of rows as candidates from which on comparing all is faster."""
+        """The share of rows as candidates above which comparing all rows is faster."""
         return 1.0 if self.kernel.runs_python else MOST
 
     def _compare_all(self, view: View, given_up: Mask | None, known: Candidates) -> None:
@@ -237,9 +245,9 @@ class Ranking:
     def _tiles(
         self, view: View, cut: slice, queries: Ids | None = None
     ) -> Iterator[tuple[int, Floats]]:
-        """Yield the first row and the scores of all, or some, queries, tile after tile.
+        """Yield the first row of each tile, and its scores for all, or some, queries.
 
-        Those of rows that are not allowed are minus infinity.
+        Scores of rows that are not allowed are minus infinity.
         """
         P, first = self.queries.items, self.queries.first
         P, numbers = (P, first) if queries is None else (P.take(queries), first + queries)
@@ -292,7 +300,7 @@ class Ranking:
 
     @lazy
     def errors(self) -> Errors:
-        """What rounding may move the float32 scores of each query by."""
+        """How far rounding may move the float32 scores of each query."""
         return self._errors(self.views)
 
     def _errors(self, views: list[View]) -> Errors:

@@ -20,12 +20,12 @@ from mercer.runtime.arrays import Array
 from mercer.runtime.lazy import lazy
 from mercer.search import BoundedSearcher, Everything, Searcher
 
-RATIO = 4  # times as many rows as all after it: a segment with fewer is joined with them
+RATIO = 4  # a segment with fewer than this many times the rows after it is joined with them
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How items become segments, and what may be said of their candidates."""
+    """How items become segments, and what is known about their candidates."""
 
     kernel: Kernel
     embedding: Embedding  # turns items into vectors; fitted
@@ -33,9 +33,9 @@ class Recipe:
 
     @classmethod
     def fitted(cls, kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any) -> Recipe:
-        """Return copies of embedding and searcher that learned from items.
+        """Return copies of the embedding and the searcher that learned from items.
 
-        What the kernel left open is chosen by the items as well.
+        What the kernel left open is chosen from the items too.
         """
         suited = kernel.suited(X)
         unlearned = embedding.fresh()
@@ -50,13 +50,13 @@ class Recipe:
         return learned
 
     def _embed_some(self, X: Any, n: int, wanted: int) -> npt.NDArray[np.float32]:
-        """Return the vectors of so many items, evenly chosen."""
+        """Return the vectors of `wanted` items, evenly spaced."""
         rows = np.unique(np.linspace(0, n - 1, wanted).astype(int))
         return self.embedding.transform(items.take(items.rows_of(X), rows))
 
     @lazy
     def kernel_name(self) -> str:
-        """What answers say about the kernel."""
+        """The kernel's ``repr``, for answers."""
         return repr(self.kernel)
 
     @lazy
@@ -80,7 +80,7 @@ class Recipe:
         return Segment(P, diag, self.searcher.build(Z), ids, np.zeros(len(ids), bool))
 
     def join(self, segments: Sequence[Segment]) -> Segment:
-        """Return one segment of all items that are there."""
+        """Return one segment of all live items."""
         P = Prepared.join([segment.live_items() for segment in segments])
         ids = np.concatenate([segment.live_ids for segment in segments])
         kept = [segment.live_rows for segment in segments]
@@ -93,7 +93,7 @@ class Recipe:
     def tidied(self, segments: Segments) -> Segments:
         """Join the last segments, so that each has several times as many rows as all after it.
 
-        Few remain, whatever was added in what pieces, and a row is moved a few times at most.
+        Few segments remain, however items were added, and a row is moved a few times at most.
         """
         members, n_last, total = segments.members, 1, len(segments.members[-1])
         while n_last < len(members) and len(members[-n_last - 1]) < RATIO * total:

@@ -26,7 +26,7 @@ from mercer.search.base import LISTED
 
 Found = TypeVar("Found")
 QUERIES = 256  # answered together: more would not fit in the cache with their bounds
-WIDE = 1000  # empty places in an answer, at most
+WIDE = 1000  # the most empty places in an answer
 KEPT = 1 << 22  # items kept for the queries of one task, at most
 
 DISPROVED = (
@@ -37,7 +37,7 @@ DISPROVED = (
 
 
 def check_effort(searcher: Searcher, candidates: int | None, effort: int | None) -> None:
-    """Say what is wrong with the numbers that tell how hard a search looks."""
+    """Raise InputError if `candidates` or `effort` cannot be used."""
     check_count("candidates", candidates, optional=True)
     if effort is None:
         return
@@ -49,7 +49,7 @@ def check_effort(searcher: Searcher, candidates: int | None, effort: int | None)
 
 
 def places(k: int, n: int) -> int:
-    """Return how many places the answer to a search for the k best of n items has."""
+    """Return how many places there are in the answer to a search for the k best of n items."""
     check_count("k", k)
     return k if k <= n + WIDE else n
 
@@ -63,11 +63,11 @@ class Search:
     recipe : Recipe
         The kernel, and how candidates are found.
     segments : Segments
-        What is searched; it stays as it is whatever happens to the index meanwhile.
+        What is searched; it does not change even if the index does.
     pace : Pace
-        What queries took lately.
+        How long queries took lately.
     disproof : str or None
-        How the kernel broke its claims, where it did.
+        How the kernel broke its claims; None if it did not.
     """
 
     recipe: Recipe
@@ -81,7 +81,7 @@ class Search:
         self, Q: Any, k: int, allowed: Any, candidates: int | None = None,
         effort: int | None = None, relaxed: float = 1.0,
     ) -> Matches:  # fmt: skip
-        """Return the k most similar items of every query."""
+        """Return the k most similar items for every query."""
         k = places(k, len(self.segments))
         views = self.segments.views(allowed)
         kept = max(1, min(k, sum([view.n_allowed for view in views])))
@@ -95,12 +95,12 @@ class Search:
                 ranking.search_some(candidates or usual_candidates(kept), effort)
             return self._best_of(ranking, k)
 
-        # nothing is given up where Python runs for every pair: the lists of few queries fit
+        # where Python runs for every pair, no query is given up, so blocks must be small
         listed = self.recipe.kernel.runs_python
         return Matches.concatenate(self._answered(answer, Q, views, kept, listed))
 
     def above(self, Q: Any, score: float, allowed: Any) -> list[Matches]:
-        """Return, for every query, all items that score at least so much."""
+        """Return, for every query, all items that score at least `score`."""
         views = self.segments.views(allowed)
 
         def answer(ranking: Ranking) -> list[Matches]:
@@ -118,7 +118,7 @@ class Search:
     ) -> list[Found]:
         """Answer blocks of queries on threads. A block embeds its own queries.
 
-        Where all rows may be `listed` as candidates of a query, blocks are so small that they fit.
+        If all rows may be `listed` as candidates of a query, blocks are small enough for the lists.
         """
         kernel, P = self.recipe.kernel, self._prepared(Q, views)
         n, n_jobs = len(P), kernel.n_jobs
@@ -149,7 +149,7 @@ class Search:
         return {view.first: view.tolerance(P) for view in views}
 
     def _compared(self, P: Prepared, views: list[View], kept: int, k: int) -> Matches:
-        """Return the k best after all have been compared."""
+        """Return the k best items after comparing all of them."""
         comparison = Comparison(self.recipe, P, kept)
         total = sum(len(view.items) for view in views)
         with progress.bar("comparing all pairs", total) as advance:
@@ -166,7 +166,7 @@ class Search:
         return found
 
     def _best_of(self, ranking: Ranking, k: int) -> Matches:
-        """Return the k best items of every query; -1 or None where there are fewer."""
+        """Return the k best items for every query; -1 or None where there are fewer."""
         if not ranking.views:
             ranking.proven[:] = True
         best = settle(ranking) if ranking.views else _nothing(len(ranking))
@@ -209,7 +209,7 @@ class Search:
 
 
 def certified(found: Matches, holds: bool, probability: float = 0.0) -> Matches:
-    """Return an answer where nothing is exact, nor probable, unless the kernel's claims hold."""
+    """Return an answer that is exact, or probable, only if the kernel's claims hold."""
     if holds and not probability:
         return found
     exact = found.exact & holds
@@ -218,13 +218,13 @@ def certified(found: Matches, holds: bool, probability: float = 0.0) -> Matches:
 
 
 def _nothing(n_queries: int) -> Settled:
-    """Return what there is to find among no items."""
+    """Return the answer of a search among no items."""
     none = np.empty((n_queries, 0))
     return Settled(none.astype(np.int64), none, none, np.zeros(n_queries))
 
 
 def _widened(best: Settled, k: int) -> Settled:
-    """Return k columns, with nothing in those that are missing."""
+    """Pad an answer to k columns with empty places."""
     missing = ((0, 0), (0, k - best.rows.shape[1]))
     return Settled(
         np.pad(best.rows, missing, constant_values=-1),

@@ -15,7 +15,7 @@ from mercer.runtime.lazy import lazy
 from mercer.search import Allowed, Rows
 from mercer.search.base import Mask
 
-SORTED = 64  # of so many rows, one is named: sorting the names is cheaper than flags for all
+SORTED = 64  # if at most one in this many rows is named, sorting is cheaper than flags for all
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Segment:
     ids : ndarray of int64 or str, shape (n,)
         What users call the items.
     removed : ndarray of bool, shape (n,)
-        Which of them are no longer there.
+        Which items were removed; the others are live.
     """
 
     items: Prepared
@@ -43,7 +43,7 @@ class Segment:
     removed: Mask
 
     def __len__(self) -> int:
-        """Return the number of items that are there."""
+        """Return the number of live items."""
         return self._n_there
 
     @lazy
@@ -52,16 +52,16 @@ class Segment:
 
     @property
     def live_ids(self) -> Array:
-        """The ids of the items that are there, in the order of the rows."""
+        """The ids of the live items, in the order of the rows."""
         return self.ids[~self.removed]
 
     @property
     def live_rows(self) -> Ids:
-        """The numbers of the rows that are there."""
+        """The numbers of the live rows."""
         return np.flatnonzero(~self.removed)
 
     def live_items(self) -> Prepared:
-        """Return the items that are there, in the order of the rows."""
+        """Return the live items, in the order of the rows."""
         return self.items.take(self.live_rows) if self.removed.any() else self.items
 
     @lazy
@@ -70,7 +70,7 @@ class Segment:
 
     @lazy
     def _consecutive(self) -> bool:
-        """Whether the ids are numbers that follow each other, as they are by default."""
+        """Whether the ids are consecutive numbers, as they are by default."""
         return self.ids.dtype.kind == "i" and bool((np.diff(self.ids) == 1).all())
 
     @property
@@ -79,7 +79,7 @@ class Segment:
         return int(self.ids.max()) + 1 if self.ids.dtype.kind == "i" else 0
 
     def find(self, ids: Array) -> Ids:
-        """Return the row of every id; -1 where it is not there."""
+        """Return the row of every id; -1 for ids that are not live."""
         if self._consecutive:
             rows = np.clip(ids - self.ids[0], 0, len(self.ids) - 1)
         else:
@@ -88,7 +88,7 @@ class Segment:
         return np.where((self.ids[rows] == ids) & ~self.removed[rows], rows, -1)
 
     def listed(self, ids: Array) -> Ids:
-        """Return the rows of those ids that are there, each once, increasing."""
+        """Return the rows of those ids that are live, each once, increasing."""
         rows = self.find(ids)
         rows = rows[rows >= 0]
         if len(rows) < len(self.ids) // SORTED:
@@ -105,7 +105,7 @@ class Segment:
 
     @lazy
     def there(self) -> Allowed | None:
-        """Which rows were not removed; None for all of them."""
+        """The live rows; None if no row was removed."""
         return Allowed.where(~self.removed) if self.removed.any() else None
 
     @lazy
@@ -115,11 +115,11 @@ class Segment:
 
     @lazy
     def usual(self) -> float:
-        """The median of √|k(x, x)|: how long most items are."""
+        """The median of √|k(x, x)|, the usual length of an item."""
         return float(np.sqrt(np.median(np.abs(self.diag))))
 
     def under(self, kernel: Kernel) -> tuple[Prepared, float]:
-        """Return the items as another kernel takes them, and its largest √k(x, x)."""
+        """Return the items prepared for another kernel, and its largest √k(x, x)."""
         if kernel not in self._others:
             P = self.items.under(kernel)
             self._others[kernel] = P, float(np.sqrt(kernel.diag(P, dtype=np.float64).max()))
@@ -134,7 +134,7 @@ class Segment:
 
 
 def as_ids(ids: Any) -> Array:
-    """Return ids as an array of int64 or of str, or say what is wrong with them."""
+    """Return ids as an array of int64 or str, or raise InputError."""
     found = np.asarray(ids)
     if found.dtype == object and all(isinstance(one, str) for one in found.ravel()):
         found = found.astype(str)

@@ -1,4 +1,4 @@
-"""The segments of an index: who is where, who may be found, and which id comes next."""
+"""The segments of an index: where items are, which may be found, and which id comes next."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Segments:
     """Segments in the order they were added; every change gives new `Segments`."""
 
     members: tuple[Segment, ...] = ()
-    next_id: int = 0  # above all numbers that were ever given to an item
+    next_id: int = 0  # above all ids that were ever given to an item
 
     def __len__(self) -> int:
-        """Return the number of items that are there."""
+        """Return the number of live items."""
         return self._n_there
 
     def __getstate__(self) -> dict[str, Any]:
@@ -38,18 +38,18 @@ class Segments:
 
     @property
     def ids(self) -> Array:
-        """The ids of the items that are there."""
+        """The ids of the live items."""
         return np.concatenate([s.live_ids for s in self.members] or [np.empty(0, np.int64)])
 
     @property
     def id_type(self) -> str | None:
-        """What ids are: "int64", "str", or None as long as there are none."""
+        """The type of ids: "int64", "str", or None while there are no items."""
         if not self.members:
             return None
         return "str" if self.members[0].ids.dtype.kind == "U" else "int64"
 
     def names(self, rows: Array) -> Array:
-        """Return the ids of rows; -1, or None beside strings, where a row is -1."""
+        """Return the ids of rows; for rows of -1, -1 or, where ids are strings, None."""
         is_text = self.id_type == "str"
         if len(self.members) == 1 and not is_text and rows.size and rows.min() >= 0:
             return self.members[0].ids[rows]
@@ -62,7 +62,7 @@ class Segments:
         return named
 
     def items(self, ids: Array) -> Prepared:
-        """Return the items with these ids, in this order; all must be there."""
+        """Return the items with these ids, in this order; all must be live."""
         names = ids.astype(str) if self.id_type == "str" else ids
         places = [segment.find(names) for segment in self.members]
         found = [s.items.take(r[r >= 0]) for s, r in zip(self.members, places, strict=True)]
@@ -72,16 +72,16 @@ class Segments:
     # ---- changes
 
     def with_last(self, segment: Segment, instead_of: int = 0) -> Segments:
-        """Return these segments with one more, in the place of so many last ones."""
+        """Return these segments with one more, which replaces the last `instead_of` segments."""
         kept = self.members[: len(self.members) - instead_of]
         return Segments((*kept, segment), max(self.next_id, segment.next_id))
 
     def as_one(self, segment: Segment) -> Segments:
-        """Return one segment in the place of all."""
+        """Return one segment in place of all."""
         return Segments((segment,) if len(segment) else (), self.next_id)
 
     def without(self, ids: Any) -> Segments:
-        """Return these segments without some items; ids that are not there are an error."""
+        """Return these segments without some items; unknown ids are an error."""
         names = self._same_type(as_ids(ids))
         if len(np.unique(names)) < len(names):
             raise InputError("an id is given twice. Pass each once.")
@@ -149,7 +149,7 @@ class Segments:
         return views
 
     def _filtered(self, allowed: Any) -> list[Allowed]:
-        """Return which rows of each segment are there and allowed."""
+        """Return which rows of each segment are live and allowed."""
         given = np.asarray(allowed)
         if given.dtype == bool:
             return self._flagged(given)
@@ -157,7 +157,7 @@ class Segments:
         return [Allowed(segment.listed(names), len(segment.ids)) for segment in self.members]
 
     def _flagged(self, flags: Mask) -> list[Allowed]:
-        """Return a mask over the items that are there as rows of each segment."""
+        """Turn a mask over the live items into rows of each segment."""
         if flags.shape != (len(self),):
             raise InputError(
                 f"the mask has shape {flags.shape} but the index has {len(self)} items. "

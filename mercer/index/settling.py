@@ -1,4 +1,4 @@
-"""Settle a ranking: score the best of it once more, in double precision."""
+"""Settle a ranking: score its best rows again, in double precision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mercer.kernels.similarity import TINY, unit
 from mercer.runtime import topk
 from mercer.runtime.arrays import Array, Ids
 
-WIDER = 16  # times the rounding of a usual item: up to here it is stated, not looked into
+WIDER = 16  # times the rounding of a usual item, up to which it is stated and not investigated
 AGREE = 1.01  # times the tolerance: float32 and double precision both round
 
 
@@ -42,9 +42,9 @@ class Settled(NamedTuple):
 def settle(ranking: Ranking) -> Settled:
     """Return the best rows, and the tolerance that holds for them.
 
-    The list of a ranking has some spare places, and a row falls out of it with a float32 score not
-    above the last one. Mostly that is so far below the k-th best that rounding does not matter.
-    Where it is not, the rounding of items of usual length is stated as tolerance, and all items
+    The list of a ranking has some spare places, and a row that falls out of it has a float32 score
+    not above the last one. Usually that is so far below the k-th best that rounding does not
+    matter. Otherwise, the rounding of items of usual length is stated as tolerance, and all items
     that are much longer are scored in double precision.
     """
     margins = _margins(ranking)
@@ -56,7 +56,7 @@ def settle(ranking: Ranking) -> Settled:
     rounding = double_rounding(ranking), unit(SINGLE)
     known = ranking.proven, margins, allowed, ranking.errors.root, *rounding, tolerance
     if judge(ranking.scores, scores, *known):
-        with np.errstate(invalid="ignore"):  # lists with places left lost no row
+        with np.errstate(invalid="ignore"):  # lists that are not full lost no row
             above = ranking.scores[:, -1] + margins - scores[:, -1]
         more = _overlooked(ranking, ranking.proven & (above > allowed), margins + allowed - above)
         rows, scores, distances = _best(ranking, _joined(listed, more))
@@ -65,7 +65,7 @@ def settle(ranking: Ranking) -> Settled:
 
 
 def double_rounding(ranking: Ranking) -> float:
-    """Return the share of √k(q, q) that rounding may move a value in double precision by."""
+    """Return how far rounding may move a value in double precision, as a share of √k(q, q)."""
     P = ranking.queries.items
     return max([view.tolerance(P, DOUBLE) * view.largest for view in ranking.views], default=0.0)
 
@@ -100,9 +100,9 @@ def _scored_again(ranking: Ranking, margins: Array) -> _Listed:
 
 
 def _evaluate_again(ranking: Ranking, view: View, listed: _Listed) -> None:
-    """Fill in the values of rows in double precision, and test that they agree with the first.
+    """Fill in values in double precision, and test that they agree with those in float32.
 
-    `exact` rests on that too.
+    `exact` depends on that too.
     """
     kernel, queries, rows = ranking.kernel, ranking.queries, view.find(listed.ids)
     double = kernel.gather(queries.items, view.items, rows, DOUBLE, (queries.first, view.first))
@@ -121,7 +121,7 @@ def _evaluate_again(ranking: Ranking, view: View, listed: _Listed) -> None:
 
 
 def _overlooked(ranking: Ranking, doubtful: Array, least: Array) -> _Listed:
-    """Return the best of all rows whose rounding may exceed `least`, of some queries."""
+    """Return the best of all rows whose rounding may exceed `least`, for doubtful queries."""
     queries = np.flatnonzero(doubtful)
     P = ranking.queries.items.take(queries)
     best = _nothing(len(queries), ranking.k)
@@ -144,7 +144,7 @@ def _nothing(n: int, k: int) -> _Listed:
 
 
 def _joined(left: _Listed, right: _Listed) -> _Listed:
-    """Return the rows of both lists, those of the right one that the left one has as -1."""
+    """Return the rows of both lists, with -1 for those of the right that the left has too."""
     new = [~np.isin(mine, known) for known, mine in zip(left.ids, right.ids, strict=True)]
     ids = np.where(new, right.ids, -1)
     scores = np.where(ids >= 0, right.scores, -np.inf)

@@ -1,4 +1,4 @@
-"""All that an index knows at one moment."""
+"""Everything that an index knows at one moment."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ EMPTY = Segments()
 
 @dataclass(frozen=True)
 class State:
-    """What was learned, what was added, and what was calibrated for that.
+    """What was learned, what was added, and the calibration for both.
 
-    An index replaces it as a whole: whoever searches beside a change sees all of it or nothing.
+    An index replaces its state as a whole: a search during a change sees all of it or none.
     """
 
-    recipe: Recipe | None = None  # fitted; None before
+    recipe: Recipe | None = None  # fitted; None before `fit`
     segments: Segments = EMPTY
     relaxation: float | None = None  # see `mercer.index.calibration`
     probability: float | None = None

@@ -1,4 +1,4 @@
-"""What is searched, and what is looked for: rows and queries that go together."""
+"""The rows that a search looks at, and the queries that are compared together."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ class View:
         self.n_allowed = self.n_rows if allowed is None else len(allowed)
 
     def tolerance(self, P: Prepared, dtype: DType = SINGLE) -> float:
-        """Return what rounding may move the values of queries and rows by; see `Kernel`."""
+        """Return how far rounding may move the values of queries and rows; see `Kernel`."""
         return float(P.kernel.tolerance(P, self.items, dtype=dtype))
 
     def under(self, kernel: Kernel) -> tuple[Prepared, float]:
-        """Return the items as another kernel takes them, and its largest √k(x, x)."""
+        """Return the items prepared for another kernel, and its largest √k(x, x)."""
         return self.segment.under(kernel)
 
     def find(self, ids: Ids) -> Ids:
-        """Return which rows of this view are meant by rows of all segments, -1 for others."""
+        """Turn rows of all segments into rows of this view, with -1 for rows outside."""
         rows = np.empty(ids.shape, np.int64)
         find_rows(ids, self.first, self.n_rows, rows)
         return rows
 
     def longer_than(self, length: float, step: int) -> Iterator[tuple[Ids, Prepared, Doubles]]:
-        """Yield the allowed rows with a larger √k(x, x), as `find` takes them, with their items."""
+        """Yield the allowed rows with √k(x, x) above `length`, as `find` takes them, with items."""
         rows = np.flatnonzero(np.abs(self.diag) > length**2)
         if self.allowed is not None:
             rows = rows[self.allowed.mask[rows]]
@@ -75,7 +75,7 @@ class Queries:
 
     items: Prepared
     embedding: Embedding  # turns them into vectors
-    first: int = 0  # the number of the first one, among all that are asked
+    first: int = 0  # the number of the first one among all queries
 
     def __len__(self) -> int:
         return len(self.items)
@@ -87,5 +87,5 @@ class Queries:
 
     @lazy
     def vectors(self) -> Floats:
-        """The vector of each, computed by the thread that first asks."""
+        """The vector of each, computed by the thread that first needs it."""
         return self.embedding.query(self.items)

@@ -1,4 +1,4 @@
-"""What items are, and the one place that checks them.
+"""The kinds of items, and the one place where items are checked.
 
 =========== ====================================================== =========================
 kind        accepted                                               kept as
@@ -10,8 +10,8 @@ kind        accepted                                               kept as
 "any"       lists, arrays, `Ragged`: anything with rows            as it is
 =========== ====================================================== =========================
 
-C-contiguous float32 and uint8 arrays are never copied, also when they are memory-mapped. Each kind
-is one object (`Kind`) in a file of its own; kinds of your own are made known by `register`.
+C-contiguous float32 and uint8 arrays are never copied, even if they are memory-mapped. Each kind
+is one object (`Kind`) in a file of its own; `register` adds kinds of your own.
 """
 
 from mercer.items.bits import Bits, pack_bits

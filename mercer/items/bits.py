@@ -1,4 +1,4 @@
-"""Bits: sets of features that an item has or has not, eight a byte."""
+"""Bits: features that an item has or lacks, eight to a byte."""
 
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ class Bits(Vectors):
     files: ClassVar[tuple[FileType, ...]] = ()
 
     def check(self, X: Any, first_row: int = 0) -> npt.NDArray[np.uint8]:
-        """Return packed bytes; those that are so already are never copied."""
+        """Return packed bytes; bytes that are C-contiguous already are never copied."""
         if is_sparse(X):
             starts = range(0, X.shape[0], ROWS)
             return np.concatenate([self.check(X[i : i + ROWS].toarray(), i) for i in starts])
@@ -36,12 +36,12 @@ class Bits(Vectors):
         return pack_bits(A)
 
     def holds(self, X: Any) -> bool:
-        """Never: packed bytes are kept as an array, which `Vectors` holds."""
+        """Return False: packed bytes are kept as an array, which `Vectors` holds."""
         return False
 
 
 def pack_bits(X: Array) -> npt.NDArray[np.uint8]:
-    """Pack an array of 0 and 1 into bits, eight a byte, as ``numpy.packbits``.
+    """Pack an array of 0 and 1 into bits, eight to a byte, like ``numpy.packbits``.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What a kind of item is, and which kinds there are.
+"""Kinds of items, and the registry of kinds.
 
-A kind is one object that knows all about its items: how they are checked, cut, joined, compared,
-stored, and which files they come from. A kernel names the kind that it takes. A new kind is a
-subclass of `Kind` and a call of `register`; nothing else has to know of it.
+A kind is one object that defines how its items are checked, cut, joined, compared and stored, and
+which files they come from. A kernel names the kind that it takes. To add a kind, subclass `Kind`
+and call `register`; nothing else needs to change.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ class Items(NamedTuple):
     """What a file of items contains."""
 
     X: Any  # the items
-    ids: Array | None = None  # what they are called, integers or strings, where the file says it
+    ids: Array | None = None  # integers or strings, if the file contains ids
 
 
 class Options(NamedTuple):
@@ -34,11 +34,11 @@ class Options(NamedTuple):
 
 
 class FileType(NamedTuple):
-    """A type of file that items come from."""
+    """A type of file that items are read from."""
 
-    extensions: tuple[str, ...]  # what their names end in; "/" for folders
+    extensions: tuple[str, ...]  # what the names of files end in; "/" for folders
     read: Callable[[Path, Options], Items]
-    # whether a file with such an extension is meant; by default where no other type fits
+    # whether a file with such an extension is of this type; by default, if no other type fits
     fits: Callable[[Path, Options], bool] | None = None
     has_columns: bool = False  # whether one of its columns may hold ids
 
@@ -49,9 +49,9 @@ class Kind(ABC):
     Attributes
     ----------
     name : str
-        What kernels call it, in `Kernel.input`.
+        The name that kernels use in `Kernel.input`.
     files : tuple of FileType
-        Which files such items come from.
+        The types of files that such items are read from.
     """
 
     name: ClassVar[str]
@@ -59,9 +59,9 @@ class Kind(ABC):
 
     @abstractmethod
     def check(self, X: Any, first_row: int = 0) -> Any:
-        """Return what a user gave as a collection of this kind, or raise `InputError`.
+        """Return what the user passed as a collection of this kind, or raise `InputError`.
 
-        `first_row` is the number of the first row, where X is a block of something larger.
+        `first_row` is the number of the first row, if X is a block of a larger collection.
         """
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Kind(ABC):
         return X[rows]
 
     def form(self, X: Any) -> tuple[str, int] | None:
-        """Return what must be the same of items that are compared, and how wide they are."""
+        """Return the type and width that items must share to be compared, or None."""
         return None
 
     def same(self, X: Any, Y: Any) -> bool:
@@ -93,11 +93,11 @@ class Kind(ABC):
         return bool(X == Y)
 
     def values(self, X: Any) -> Array | None:
-        """Return all numbers that the items consist of, or None where they are no numbers."""
+        """Return all numbers that the items consist of, or None if they are not numbers."""
         return None
 
     def rows_with(self, X: Any, odd: Mask) -> Mask:
-        """Return which items have one of the `values` that are odd."""
+        """Return which items contain one of the `values` marked in `odd`."""
         return np.asarray(odd.any(axis=1))
 
 
@@ -105,9 +105,9 @@ _kinds: dict[str, Kind] = {}
 
 
 def register(kind: Kind) -> Kind:
-    """Let kernels name a kind of item, and collections of it be recognised.
+    """Register a kind of item, so that kernels can name it and its collections are recognised.
 
-    Of kinds that hold the same collection, the one registered last is meant.
+    If several kinds hold the same collection, the one registered last is used.
 
     Parameters
     ----------
@@ -156,5 +156,5 @@ def kind_of(X: Any) -> Kind:
     ('vectors', 'any')
     """
     if type(X) is np.ndarray and X.dtype != object:
-        return _kinds["vectors"]  # by far the most
+        return _kinds["vectors"]  # by far the most common
     return next((kind for kind in kinds() if kind.holds(X)), _kinds["any"])

@@ -1,4 +1,4 @@
-"""Any Python objects: what no other kind knows, for kernels that call functions."""
+"""Any Python objects: items of no other kind, for kernels that call functions."""
 
 import json
 from collections.abc import Sequence
@@ -13,23 +13,23 @@ from mercer.runtime.arrays import Array, Ids
 
 
 class Objects(Kind):
-    """Lists, arrays of objects, and collections that bring verbs of their own; as they are.
+    """Lists, arrays of objects, and collections with methods of their own, kept as they are.
 
-    Such a collection has a length, can be sliced, and has `take`, `join` and perhaps a `form`.
+    Such a collection has a length, can be sliced, and has `take`, `join` and optionally `form`.
     """
 
     name = "any"
 
     def check(self, X: Any, first_row: int = 0) -> Any:
-        """Return them as they are."""
+        """Return the items as they are."""
         return X
 
     def holds(self, X: Any) -> bool:
-        """Whether X is a list, or an array of objects; anything else that nobody holds is one."""
+        """Whether X is a list; any collection that no other kind holds belongs here as well."""
         return isinstance(X, list)
 
     def take(self, X: Any, rows: Ids) -> Any:
-        """Return some objects: of a list by their places, otherwise by its own `take`."""
+        """Return the objects with these row numbers; collections use their own `take`."""
         if isinstance(X, (list, tuple)):
             return [X[row] for row in rows]
         return X[rows] if isinstance(X, np.ndarray) else X.take(rows)
@@ -43,7 +43,7 @@ class Objects(Kind):
         return several[0].join(several)
 
     def form(self, X: Any) -> tuple[str, int] | None:
-        """Return its own, where a collection has one."""
+        """Return the collection's own form, if it has one."""
         found: tuple[str, int] | None = getattr(X, "form", None)
         return found
 
@@ -52,7 +52,7 @@ class Objects(Kind):
         return len(X) == len(Y) and all(np.array_equal(x, y) for x, y in zip(X, Y, strict=True))
 
     def pack(self, X: Any) -> Any:
-        """Return strings as bytes, and other values as JSON, where that gives them back."""
+        """Return strings as bytes, and other values as JSON, if JSON preserves them."""
         is_array = isinstance(X, np.ndarray) and X.ndim == 1
         if not is_array and not isinstance(X, list):
             raise StoreError(
@@ -93,7 +93,7 @@ def _unpack_strings(tree: dict[str, Any]) -> list[str]:
 
 
 def _require_json(value: Any, row: int) -> None:
-    """Refuse what JSON would give back as something else."""
+    """Raise StoreError for a value that JSON does not preserve."""
     try:
         same = bool(json.loads(json.dumps(value)) == value)
     except (TypeError, ValueError, RecursionError):

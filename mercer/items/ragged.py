@@ -76,7 +76,7 @@ class Ragged:
 
     @classmethod
     def join(cls, several: Sequence[Ragged]) -> Ragged:
-        """Return the sets of all, one after the other."""
+        """Return the sets of several collections, one after the other."""
         starts = np.cumsum([0] + [len(one.values) for one in several])
         offsets = [one.offsets[1:] + start for one, start in zip(several, starts, strict=False)]
         places = [one.positions for one in several if one.positions is not None]
@@ -125,7 +125,7 @@ class Ragged:
         """Return the sets with these numbers, in this order, as a copy."""
         sizes = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        # vector j of the answer stands at its set's old start plus its place in the set
+        # vector j of the result comes from its set's old start plus its place in the set
         picked = np.repeat(self.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
         places = None if self.positions is None else self.positions[picked]
         return Ragged(self.values[picked], offsets, places)

@@ -51,7 +51,7 @@ class Sets(Kind):
         return Ragged.join(several)
 
     def form(self, X: Any) -> tuple[str, int] | None:
-        """Return how wide the vectors are; empty sets alone have no width, and go with any."""
+        """Return the width of the vectors; None if all sets are empty, which match any width."""
         width = int(X.values.shape[1])
         return ("sets", width) if width else None
 
@@ -60,7 +60,7 @@ class Sets(Kind):
         return np.asarray(X.values)
 
     def rows_with(self, X: Any, odd: Mask) -> Mask:
-        """Return which sets have a vector with an odd number."""
+        """Return which sets have a vector with a marked value."""
         found = np.zeros(len(X), bool)
         found[np.repeat(np.arange(len(X)), np.diff(X.offsets))[odd.any(axis=1)]] = True
         return found

@@ -24,7 +24,7 @@ class Sparse(Kind):
     )
 
     def check(self, X: Any, first_row: int = 0) -> Any:
-        """Return CSR with sorted indices, each once."""
+        """Return CSR with sorted indices, without duplicates."""
         if not is_sparse(X) or X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
             shape = getattr(X, "shape", None)
             raise InputError(
@@ -50,7 +50,7 @@ class Sparse(Kind):
         return sparse.vstack(several, format="csr")
 
     def form(self, X: Any) -> tuple[str, int]:
-        """Return how wide a matrix is."""
+        """Return the type and width of the matrix."""
         return "sparse", int(X.shape[1])
 
     def same(self, X: Any, Y: Any) -> bool:
@@ -58,17 +58,17 @@ class Sparse(Kind):
         return bool(is_sparse(Y) and X.shape == Y.shape and (X != Y).nnz == 0)
 
     def values(self, X: Any) -> Array:
-        """Return the numbers that are kept."""
+        """Return the stored numbers."""
         return np.asarray(X.data)
 
     def rows_with(self, X: Any, odd: Mask) -> Mask:
-        """Return which rows have an odd number."""
+        """Return which rows have a marked value."""
         found = np.zeros(X.shape[0], bool)
         found[np.repeat(np.arange(len(found)), np.diff(X.indptr))[odd]] = True
         return found
 
     def pack(self, X: Any) -> Any:
-        """Return the three arrays of CSR, the shape, and what SciPy calls it."""
+        """Return the three arrays of CSR, the shape, and the name of SciPy's class."""
         import scipy.sparse  # type: ignore[import-untyped]
 
         return {
@@ -93,7 +93,7 @@ class Sparse(Kind):
 
 
 def _is_sound(X: Any) -> bool:
-    """Whether compiled loops can follow a matrix: nothing in it points outside."""
+    """Whether a matrix is safe for compiled loops: none of its indices points outside."""
     n, width = X.shape
     integers = X.indices.dtype.kind == X.indptr.dtype.kind == "i"
     return (

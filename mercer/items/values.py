@@ -9,13 +9,13 @@ from mercer.errors import InputError
 from mercer.items.kind import Kind, Mask
 from mercer.runtime.arrays import Array
 
-CHECK_BYTES = 1 << 22  # how much of an array is looked at in one go
+CHECK_BYTES = 1 << 22  # of an array, checked at a time
 
 
 def require_good(kind: Kind, X: Any, nonnegative: bool = False, first_row: int = 0) -> None:
-    """Raise InputError where a value of checked items cannot be used, and say where it is.
+    """Raise InputError if checked items contain a value that cannot be used, with its row.
 
-    `first_row` is the number of the first row, where X is a block of something larger.
+    `first_row` is the number of the first row, if X is a block of a larger collection.
     """
     values = kind.values(X)
     if values is None or values.dtype == np.uint8 or values.size == 0:
@@ -37,7 +37,7 @@ def bad_rows(kind: Kind, X: Any) -> Mask:
 
 
 def _range(values: Array) -> tuple[float, float]:
-    """Return the least and largest value, block by block; NaN wins over both."""
+    """Return the least and largest value, block by block; both are NaN if any value is."""
     if values.nbytes <= CHECK_BYTES:
         return float(np.minimum.reduce(values, None)), float(np.maximum.reduce(values, None))
     step = max(1, CHECK_BYTES // max(1, values.itemsize * math.prod(values.shape[1:])))

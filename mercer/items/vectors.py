@@ -12,7 +12,7 @@ from mercer.items.ragged import Ragged
 from mercer.items.sparse import SPARSE
 from mercer.runtime.arrays import Array, is_sparse
 
-KEPT = (np.dtype(np.float32), np.dtype(np.uint8))  # types that rows are left in
+KEPT = (np.dtype(np.float32), np.dtype(np.uint8))  # types that rows are kept in
 STORED = "biufcUSmM"  # kinds of arrays that are plain data
 
 
@@ -29,7 +29,7 @@ class Vectors(Kind):
     )
 
     def check(self, X: Any, first_row: int = 0) -> Any:
-        """Return C-contiguous rows; those that are so already are never copied."""
+        """Return C-contiguous rows of float32 or uint8; rows that are so already are not copied."""
         if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in KEPT:
             return np.ascontiguousarray(X)
         if is_sparse(X):
@@ -51,7 +51,7 @@ class Vectors(Kind):
         return np.concatenate(several)
 
     def form(self, X: Any) -> tuple[str, int] | None:
-        """Return how wide a matrix is."""
+        """Return the type and width of the matrix."""
         shape = X.shape if isinstance(X, np.ndarray) else np.shape(X)
         return ("dense", int(shape[1])) if len(shape) == 2 else None
 
@@ -80,7 +80,7 @@ class Vectors(Kind):
 
 
 def as_matrix(X: Any, first_row: int = 0) -> Array:
-    """Return what a user gave as an array of numbers with two dimensions, or say what is wrong."""
+    """Return what the user passed as a two-dimensional array of numbers, or raise InputError."""
     if isinstance(X, Ragged):
         raise InputError(
             "got sets of vectors (Ragged). Pass one vector per item, or use a kernel of sets."

@@ -1,4 +1,4 @@
-"""What is done with items of every kind."""
+"""Operations on items of every kind."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,18 +18,18 @@ def check(X: Any, kind: str = "vectors", *, nonnegative: bool = False, first_row
     Parameters
     ----------
     X : items
-        What the user gave.
+        What the user passed.
     kind : str
-        What the kernel wants: the name of a kind.
+        The name of the kind that the kernel takes.
     nonnegative : bool
         Whether negative values are refused (histograms and counts).
     first_row : int
-        The number of the first row, where X is a block of something larger.
+        The number of the first row, if X is a block of a larger collection.
 
     Returns
     -------
     items
-        As the table at the top of `mercer.items` says.
+        As listed in the table at the top of `mercer.items`.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def rows_of(X: Any) -> Any:
     >>> items.rows_of(("a", "b"))
     ['a', 'b']
     """
-    if type(X) is np.ndarray and X.ndim and len(X):  # by far the most
+    if type(X) is np.ndarray and X.ndim and len(X):  # by far the most common
         return X
     _refuse_other_types(X)
     if hasattr(X, "to_numpy"):  # a pandas or polars table: its rows are the items
@@ -65,7 +65,7 @@ def rows_of(X: Any) -> Any:
 
 
 def _refuse_other_types(X: Any) -> None:
-    """Refuse what looks like a collection of items and is not."""
+    """Raise InputError for a value that looks like a collection of items but is not."""
     if isinstance(X, (str, bytes)):
         raise InputError("got one string. Pass a list of items: [text].")
     if isinstance(X, (dict, set, frozenset)) or X is None:
@@ -84,7 +84,7 @@ def length(X: Any) -> int:
 
 
 def form(X: Any) -> tuple[str, int] | None:
-    """Return what must be the same of items that are compared, and how wide they are.
+    """Return the type and width that items must share to be compared, or None.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def blocks(X: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
 
 
 def join(several: Sequence[Any]) -> Any:
-    """Return the items of all, one after the other; all must be of one kind.
+    """Return the items of several collections of one kind, one after the other.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def join(several: Sequence[Any]) -> Any:
 
 
 def dense(X: Any) -> Array:
-    """Return vectors, sparse ones too, as a dense array."""
+    """Return vectors, dense or sparse, as a dense array."""
     return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
@@ -151,7 +151,7 @@ def same(X: Any, Y: Any) -> bool:
 
 
 def share_memory(X: Any, Y: Any) -> bool:
-    """Whether numbers of Y change when somebody writes to X.
+    """Whether writing to X may change Y.
 
     Examples
     --------
@@ -169,14 +169,14 @@ def share_memory(X: Any, Y: Any) -> bool:
 
 @border
 def drop_bad(X: Any, kind: str = "vectors") -> tuple[Any, Ids]:
-    """Return the items without NaN and infinity, and which rows they were.
+    """Return the items without NaN and infinity, and their row numbers.
 
     Parameters
     ----------
     X : items
         Items that consist of numbers: vectors, dense or sparse, or sets.
     kind : str
-        What they are.
+        The name of their kind.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def pack(X: Any) -> dict[str, Any]:
 
 
 def unpack(tree: dict[str, Any]) -> Any:
-    """Return what `pack` described; arrays that are mapped from disk stay so."""
+    """Return what `pack` described; arrays mapped from disk stay mapped."""
     [(name, packed)] = tree.items()
     if name not in (kind.name for kind in kinds()):
         raise StoreError(

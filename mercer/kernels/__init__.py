@@ -1,6 +1,6 @@
 """Similarities of all kinds: built-in, composed, and your own.
 
-A kernel compares two items; larger means nearer. See `Kernel` for what all of them can do.
+A kernel compares two items; a larger value means nearer. All kernels share the methods of `Kernel`.
 """
 
 from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum

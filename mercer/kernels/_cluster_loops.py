@@ -1,4 +1,4 @@
-"""The compiled loops that find the nearest center of vectors, alone or down a tree."""
+"""The compiled loops that find the center nearest to each vector, in a list or down a tree."""
 
 import numpy as np
 from numba import njit
@@ -9,9 +9,9 @@ from mercer.runtime.machine import borrow
 
 @njit(**FAST)
 def _nearest(x, centers, start, stop):  # type: ignore[no-untyped-def]
-    """Return which row of the centers from `start` to `stop` is nearest to x.
+    """Return the row, from `start` to `stop`, of the center nearest to x.
 
-    By differences, not by inner products: nothing cancels far from the origin.
+    Distances are sums of squared differences, so nothing cancels far from the origin.
     """
     best, least = start, np.float32(0)
     for j in range(start, stop):
@@ -35,8 +35,8 @@ def nearest(vectors, centers, out):  # type: ignore[no-untyped-def]
 def descend(vectors, centers, children, out):  # type: ignore[no-untyped-def]
     """Fill out[i] with the nodes that vector i lies in, from the first level on; -1 below a leaf.
 
-    The children of node n are rows children[n + 1] to children[n + 2] of the centers, and those
-    of the first level rows 0 to children[1].
+    The children of node n are rows children[n + 1] to children[n + 2] of the centers; the first
+    level is rows 0 to children[1].
     """
     for i in range(vectors.shape[0]):
         node, inside = -1, True

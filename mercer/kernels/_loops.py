@@ -1,13 +1,13 @@
 """The compiled loops over pairs of rows, and the terms the built-in kernels sum in them.
 
-A loop takes what to compute as its first argument: the tag of a built-in term, or a user's own
+The first argument of a loop says what to compute: the tag of a built-in term, or a user's own
 compiled pair function. Tags are types, so each loop is compiled once for each term and its
-machine code is kept on disk. For that, terms and loops must stand in this one file: numba throws
-the stored code away when the file of the loop changes, and only then.
+machine code is kept on disk. For that, terms and loops must share this one file: numba discards
+the stored code when the file of the loop changes, and only then.
 
-Terms are compiled without re-association, so that ``a * (b / (a + b))`` stays what is written
-(``a * b`` would underflow); the sums over them may be taken in any order. Both facts are what the
-kernels' tolerances rest on.
+Terms are compiled without re-association, so that ``a * (b / (a + b))`` is computed as written
+(``a * b`` would underflow); the sums over them may be taken in any order. The kernels' tolerances
+rely on both facts.
 """
 
 import math
@@ -109,7 +109,7 @@ def _jensen_shannon(real: Any) -> Any:
 def _artanh_log2(real: Any, n_terms: int) -> Any:
     """Return t → 2/ln 2 artanh(t) = log2((1 + t)/(1 - t)), by its series up to t^(2 n_terms - 1).
 
-    What is cut off is below t^(2n) / (2n + 1) / (1 - t²) of the value.
+    The rest of the series is below t^(2n) / (2n + 1) / (1 - t²) of the value.
     """
     factor = real(2 / math.log(2))
     series = _polynomial([real(1 / (2 * j + 1)) for j in range(n_terms)])
@@ -231,7 +231,7 @@ def gather(what, Q, X, ids, out):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, fastmath={"reassoc"})
 def all_finite(values):  # type: ignore[no-untyped-def]
-    """Whether no value of a matrix is NaN or infinite: those times 0 are NaN."""
+    """Whether all values of a matrix are finite: NaN and infinity times 0 are NaN."""
     total = values.dtype.type(0)
     for i in range(values.shape[0]):
         row = borrow(values, i)
@@ -242,9 +242,9 @@ def all_finite(values):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True, fastmath={"reassoc"})
 def mark_missing(values, ids):  # type: ignore[no-untyped-def]
-    """Set the value to minus infinity where an id is -1; return whether all others are finite.
+    """Set values to minus infinity where the id is -1; return whether all values were finite.
 
-    Where they are not, nothing is set.
+    If not, nothing is set.
     """
     if not all_finite(values):
         return False
@@ -279,7 +279,7 @@ def _sparse_pair(what, X, i, Y, j, zero):  # type: ignore[no-untyped-def]
 
 
 def sparse_tile(what, X, Y, out):  # type: ignore[no-untyped-def]
-    """Do as `tile` for two sparse matrices (indptr, indices, data)."""
+    """Do the work of `tile` for two sparse matrices (indptr, indices, data)."""
     zero = out.dtype.type(0)
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -287,7 +287,7 @@ def sparse_tile(what, X, Y, out):  # type: ignore[no-untyped-def]
 
 
 def sparse_gather(what, Q, X, ids, out):  # type: ignore[no-untyped-def]
-    """Do as `gather` for two sparse matrices (indptr, indices, data)."""
+    """Do the work of `gather` for two sparse matrices (indptr, indices, data)."""
     zero = out.dtype.type(0)
     for i in range(ids.shape[0]):
         for j in range(ids.shape[1]):
@@ -303,9 +303,9 @@ class Loops(NamedTuple):
 
 
 def user_loops(function: Any, options: dict[str, Any]) -> Loops:
-    """Return loops over one user's compiled pair function, which cannot be kept on disk.
+    """Return loops over a user's compiled pair function, whose code cannot be kept on disk.
 
-    The function is not an argument of theirs: numba would ask for its type at every call.
+    The loops do not take the function as an argument: numba would look up its type at every call.
     """
     all_pairs, some_pairs = (njit(**options)(loop) for loop in (tile, gather))
     return Loops(

@@ -5,13 +5,13 @@ from numba import njit
 
 from mercer.runtime.jit import cached_njit
 
-# no fast mathematics: equal distances must come out equal, whichever way they are computed
+# no fastmath: equal distances must come out equal, whichever way they are computed
 STRICT = {"nogil": True, "error_model": "numpy"}
 
 
 @njit(**STRICT)
 def _insert(distance, word, distances, words, size):  # type: ignore[no-untyped-def]
-    """Insert a point into the nearest ones, by distance and then by word; return how many."""
+    """Insert a point into the nearest so far, by distance and then by word; return their number."""
     if size == len(words):
         last = size - 1
         if (distance, word) >= (distances[last], words[last]):
@@ -30,8 +30,8 @@ def _insert(distance, word, distances, words, size):  # type: ignore[no-untyped-
 def neighbours(words, positions, near):  # type: ignore[no-untyped-def]
     """Fill near[i] with the words of the points nearest to point i, the nearest first.
 
-    Points are sorted by their first coordinate; from each the loop goes to both sides until that
-    coordinate alone is too far. Of equally near points the smaller word comes first.
+    Points are sorted by their first coordinate; from each point the loop goes both ways until
+    this coordinate alone is too far. Of equally near points the smaller word comes first.
     """
     n, n_coordinates = positions.shape
     distances = np.empty(near.shape[1])

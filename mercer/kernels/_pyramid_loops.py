@@ -1,8 +1,8 @@
-"""The compiled loops over sparse histograms: make them, intersect them.
+"""The compiled loops that make and intersect sparse histograms.
 
-A histogram is a row of bins, each once, and a row of counts. All rows of a kind stand in one
-array, and `offsets` say where each begins. The number of a bin, shifted to the right by `down`
-bits, says which of the coefficients it has.
+A histogram is a row of distinct bins and a row of counts. All rows of bins are stored in one
+array, as are all rows of counts, and `offsets` gives where each row begins. The number of a bin,
+shifted to the right by `down` bits, is the index of its coefficient.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from numba import njit
 from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import SPREAD, scattered
 
-LEVEL_BITS = 58  # of the number of a uniform bin: the level stands above them
+LEVEL_BITS = 58  # of the number of a uniform bin: the level is stored above them
 ROOM = 8  # places in the table of a query for each of its bins: most lookups end at the first
 
 
@@ -19,7 +19,7 @@ ROOM = 8  # places in the table of a query for each of its bins: most lookups en
 def grid(vectors, shifts, finest, bins):  # type: ignore[no-untyped-def]
     """Fill bins[i, l] with the bin of vector i on level l, whose bins have side finest·2^l.
 
-    Halving whole numbers nests the bins exactly. A bin is known by a hash of its coordinates.
+    Halving whole numbers nests the bins exactly. A bin is identified by a hash of its coordinates.
     """
     n_features = vectors.shape[1]
     places = np.empty(n_features, np.int64)
@@ -39,7 +39,7 @@ def grid(vectors, shifts, finest, bins):  # type: ignore[no-untyped-def]
 def count(points, offsets, bins, counts, ends):  # type: ignore[no-untyped-def]
     """Fill bins, counts and ends with the histograms of sets; return how many bins there are.
 
-    Row i of `points` are the bins that point i lies in, or -1; set s has those from offsets[s] on.
+    Row i of `points` holds the bins that point i lies in, or -1; set s begins at row offsets[s].
     """
     place = 0
     for s in range(len(offsets) - 1):
@@ -62,7 +62,7 @@ def _slot(number, n_bits):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def _bits_for(n_bins):  # type: ignore[no-untyped-def]
-    """Return the size of a table for so many bins, as a power of 2."""
+    """Return the size of a table for `n_bins` bins, as the exponent of a power of 2."""
     n_bits = 4
     while (1 << n_bits) < ROOM * n_bins:
         n_bits += 1
@@ -80,9 +80,9 @@ def _table_for(offsets):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def _enter(X, i, table):  # type: ignore[no-untyped-def]
-    """Note in a table where each bin of row i stands, counted from 1; 0 is a free place.
+    """Enter the position of each bin of row i in a hash table, counted from 1; 0 marks a free slot.
 
-    Return how many bits name a place in the part of the table that is used.
+    Return how many bits address the part of the table that is used.
     """
     offsets, bins, _ = X
     n_bits = _bits_for(offsets[i + 1] - offsets[i])
@@ -98,7 +98,7 @@ def _enter(X, i, table):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def _intersect(X, i, table, n_bits, Y, j, coefficients, down):  # type: ignore[no-untyped-def]
-    """Sum coefficient · min(count, count) over the bins of row j that row i has too.
+    """Sum coefficient · min(count, count) over the bins that rows i and j share.
 
     Looking bins up in the table of row i takes half the time of merging two sorted rows.
     """
@@ -135,7 +135,7 @@ def tile(X, Y, coefficients, down, out):  # type: ignore[no-untyped-def]
 
 @cached_njit(**FAST)
 def gather(Q, X, ids, coefficients, down, out):  # type: ignore[no-untyped-def]
-    """Fill out[i, j] with that of rows i of Q and ids[i, j] of X; ids of -1 give 0."""
+    """Fill out[i, j] with the intersection of rows i of Q and ids[i, j] of X; ids of -1 give 0."""
     table = _table_for(Q[0])
     for i in range(ids.shape[0]):
         n_bits = _enter(Q, i, table)

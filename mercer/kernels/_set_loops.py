@@ -45,8 +45,8 @@ def keep_best(block, starts, first, best_of_rows, best_of_columns):  # type: ign
 def to_matches(block, squares, places, others, other_places, weight):  # type: ignore[no-untyped-def]
     """Turn ⟨f, g⟩ into -(|f - g|² + weight |p - q|), in place.
 
-    `squares` and `others` are |f|² and |g|²; places are those of the rows, one a row, and
-    other_places those of the columns, one a column.
+    `squares` and `others` are |f|² and |g|²; `places` has the positions of the rows as rows, and
+    `other_places` those of the columns as columns.
     """
     zero, two = block.dtype.type(0), block.dtype.type(2)
     apart = np.empty(block.shape[1], block.dtype)
@@ -58,6 +58,6 @@ def to_matches(block, squares, places, others, other_places, weight):  # type: i
             for j in range(apart.shape[0]):
                 apart[j] += (along[j] - places[i, c]) * (along[j] - places[i, c])
         for j in range(row.shape[0]):
-            # rounding may leave less than 0 of a squared distance
+            # rounding may make a squared distance negative
             square = max(squares[i] + others[j] - two * row[j], zero)
             row[j] = -(square + weight * math.sqrt(apart[j]))

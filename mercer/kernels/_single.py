@@ -1,9 +1,9 @@
 """Keep a user's float32 kernel in float32.
 
-numba reads ``2`` as int64 and ``0.5`` as float64, and int64 times float32 as float64: one literal
-halves the speed of a loop over float32 rows. This compiler pass gives literals that meet floats
-the type float32, as NumPy does. It runs on numba's own representation of the function, so that
-closures, line numbers and error messages stay as they are.
+numba types ``2`` as int64, ``0.5`` as float64, and int64 times float32 as float64, so one literal
+halves the speed of a loop over float32 rows. This compiler pass types literals that are combined
+with floats as float32, as NumPy does. It works on numba's intermediate representation, so closures,
+line numbers and error messages do not change.
 """
 
 import operator
@@ -22,7 +22,7 @@ POWERS = (operator.pow, operator.ipow)  # an integer exponent means repeated mul
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _SingleLiterals(FunctionPass):  # type: ignore[misc]
-    """Turn float literals, and integers that meet floats, into float32."""
+    """Turn float literals, and integers combined with floats, into float32."""
 
     _name = "mercer_single_literals"
 
@@ -35,7 +35,7 @@ class _SingleLiterals(FunctionPass):  # type: ignore[misc]
                 state.typingctx, state.targetctx, state.func_ir, state.args, None
             )
         except NumbaError:
-            return False  # the pipeline meets the same error next, and reports it
+            return False  # the next pass of the pipeline reports the same error
         found = [
             statement
             for block in state.func_ir.blocks.values()
@@ -57,7 +57,7 @@ def _names_that_meet_floats(found: list[Any], typemap: dict[str, Any]) -> set[st
 
 
 def _operands(value: Any, globals_: dict[str, Any]) -> list[Any]:
-    """Return the variables that this expression brings to one type."""
+    """Return the variables that this expression converts to a common type."""
     if not isinstance(value, ir.Expr):
         return []
     if value.op in ("binop", "inplace_binop") and value.fn not in POWERS:
@@ -86,10 +86,10 @@ def _to_single(statement: Any, meets_floats: set[str]) -> bool:
 
 
 class SinglePrecision(CompilerBase):  # type: ignore[misc]
-    """numba's compiler with `_SingleLiterals` in it."""
+    """numba's compiler with the pass `_SingleLiterals`."""
 
     def define_pipelines(self) -> list[Any]:
-        """Return the usual pipeline with one pass more."""
+        """Return the usual pipeline with one extra pass."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(_SingleLiterals, ReconstructSSA)
         passes.finalize()

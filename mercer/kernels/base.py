@@ -29,17 +29,17 @@ class Kernel(Facts):
     Attributes
     ----------
     input : str
-        What kind of items it takes; see `mercer.items`.
+        The kind of items it takes; see `mercer.items`.
     psd : bool
-        Whether it is known to be positive semi-definite. Certificates rest on it.
+        Whether it is known to be positive semi-definite. Certificates rely on it.
     symmetric : bool
         Whether k(x, y) = k(y, x).
     nonnegative : bool
-        Whether it takes nonnegative values only.
+        Whether items must have nonnegative values.
     runs_python : bool
         Whether Python code runs for every pair: then threads do not help, and values are expensive.
     tile_shape : tuple of int
-        How many rows of X and Y are compared in one go, at most.
+        The largest numbers of rows of X and Y compared at a time.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Kernel(Facts):
     Chi2().normalized().exp(3.0)
     """
 
-    __array_ufunc__ = None  # so that numpy.float64(0.5) * kernel asks the kernel
+    __array_ufunc__ = None  # so that numpy.float64(0.5) * kernel calls the kernel
     _binds: ClassVar[int] = 3  # how tightly the repr binds: 1 sum, 2 product, 3 everything else
 
     def __add__(self, other: object) -> Sum:
@@ -64,7 +64,7 @@ class Kernel(Facts):
     __rmul__ = __mul__
 
     def exp(self, s: float = 1.0) -> Exp:
-        """Return exp(s (k - 1)): sharper, and ranking exactly as this kernel does (R eq. 4)."""
+        """Return exp(s (k - 1)), which is sharper and ranks exactly as this kernel does."""
         return Exp(self, s)
 
     def normalized(self) -> Normalized:
@@ -72,7 +72,7 @@ class Kernel(Facts):
         return Normalized(self)
 
     def suited(self, X: Any) -> Kernel:
-        """Return this kernel with what was left open chosen by the data; mostly itself.
+        """Return this kernel with open parameters chosen from the data; usually the kernel itself.
 
         Examples
         --------
@@ -83,12 +83,12 @@ class Kernel(Facts):
         return self
 
     def radial(self, gamma: float = 1.0) -> Radial:
-        """Return exp(-gamma d²), d² = k(x, x) + k(y, y) - 2 k(x, y): it ranks by the distance."""
+        """Return exp(-gamma d²), d² = k(x, x) + k(y, y) - 2 k(x, y), which ranks by distance."""
         return Radial(self, gamma)
 
 
 class _Pair(Kernel):
-    """Two kernels of the same items."""
+    """A kernel made of two kernels of the same items."""
 
     _sign: str
 
@@ -112,7 +112,7 @@ class _Pair(Kernel):
         self.tile_shape = min(self.left.tile_shape, self.right.tile_shape)
 
     def suited(self, X: Any) -> Kernel:
-        """Return it with both kernels suited to the data."""
+        """Return this kernel with both parts suited to the data."""
         left, right = self.left.suited(X), self.right.suited(X)
         return self if left is self.left and right is self.right else type(self)(left, right)
 
@@ -144,7 +144,7 @@ class _Pair(Kernel):
         return self.left.tolerance(*left, dtype=dtype), self.right.tolerance(*right, dtype=dtype)
 
     def __repr__(self) -> str:
-        # Python groups a + b + c from the left, so the right side needs the tighter grip
+        # Python groups a + b + c from the left, so the right side must bind more tightly
         left, right = _grouped(self.left, self._binds), _grouped(self.right, self._binds + 1)
         return f"{left} {self._sign} {right}"
 
@@ -159,7 +159,7 @@ class Sum(_Pair):
         return a
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Bound the error: the scales √(a a) + √(b b) add up to at most the sum's own."""
+        """Bound the error: √(a a) + √(b b) is at most √((a + b) (a + b))."""
         return max(self._both(prepared, dtype)) + unit(dtype)
 
 
@@ -179,7 +179,7 @@ class Product(_Pair):
 
 
 class _Wrapped(Kernel):
-    """A kernel made of one other."""
+    """A kernel made of one other kernel."""
 
     kernel: Kernel
 
@@ -189,7 +189,7 @@ class _Wrapped(Kernel):
         self.wraps = self.kernel
 
     def suited(self, X: Any) -> Kernel:
-        """Return it over a kernel suited to the data."""
+        """Return this kernel with the kernel inside suited to the data."""
         inside = self.kernel.suited(X)
         if inside is self.kernel:
             return self
@@ -197,12 +197,12 @@ class _Wrapped(Kernel):
 
     @property
     def anchors(self) -> Prepared | None:
-        """Those of the kernel inside."""
+        """The anchors of the kernel inside."""
         inside = self.kernel.anchors
         return None if inside is None else self.prepare(inside)
 
     def _require_own(self, P: Prepared) -> Prepared:
-        """Items prepared for the kernel inside are taken as well."""
+        """Accept items prepared for the kernel inside as well."""
         if same(P.kernel, self):
             return P
         return Prepared(self, self._wrap(self.kernel.prepare(P)), P.form)
@@ -219,7 +219,7 @@ class _Wrapped(Kernel):
 
 
 class _Changed(_Wrapped):
-    """One kernel whose values are changed one by one, by an increasing function."""
+    """An increasing function of the values of one other kernel."""
 
     def _validate(self) -> None:
         super()._validate()
@@ -237,7 +237,7 @@ class _Changed(_Wrapped):
 
     @abstractmethod
     def _change(self, values: Array) -> Array:
-        """Change values, in place."""
+        """Apply the function to values, in place."""
 
 
 class Scaled(_Changed):
@@ -267,10 +267,10 @@ class Scaled(_Changed):
 
 
 class Exp(_Changed):
-    """k(x, y) = exp(s (a(x, y) - 1)); written ``a.exp(s)`` (R eq. 4).
+    """k(x, y) = exp(s (a(x, y) - 1)); written ``a.exp(s)``.
 
-    It ranks exactly as `a` does. To rank by the normalised kernel, normalise first:
-    ``a.normalized().exp(s)``.
+    It ranks exactly as `a` does (Jiang, Que and Kulis 2015, eq. 4). To rank by the normalised
+    kernel, normalise first: ``a.normalized().exp(s)``.
     """
 
     positive = True
@@ -288,7 +288,7 @@ class Exp(_Changed):
         s = values.dtype.type(self.s)
         values -= 1
         values *= s
-        with np.errstate(over="ignore"):  # an overflow is reported with the pair it happened at
+        with np.errstate(over="ignore"):  # an overflow is reported with the pair that caused it
             return np.exp(values, out=values)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
@@ -315,11 +315,11 @@ class Normalized(_Wrapped):
         self.explicit = kernel.explicit
 
     def features(self, P: Prepared) -> Any:
-        """Return φ of the kernel inside, of length 1."""
+        """Return φ of the kernel inside, scaled to length 1."""
         return scaled_rows(self.kernel.features(P.inside), P.scales)
 
     def stretch(self, P: Prepared) -> Any:
-        """Return 1 / √a(x, x), times that of the kernel inside."""
+        """Return 1 / √a(x, x), times the stretch of the kernel inside."""
         return P.scales * self.kernel.stretch(P.inside)
 
     def _wrap(self, P: Prepared) -> dict[str, Any]:
@@ -360,8 +360,9 @@ class Normalized(_Wrapped):
 class Radial(_Wrapped):
     """k(x, y) = exp(-gamma d²), with d the distance in the space of `a`; ``a.radial(gamma)``.
 
-    d² = a(x, x) + a(y, y) - 2 a(x, y) is computed in double precision, as it cancels. For the
-    linear kernel it is `RBF`; for a learned one, the Gaussian over the learned metric (K §6.3).
+    d² = a(x, x) + a(y, y) - 2 a(x, y) is computed in double precision because its terms cancel.
+    Over the linear kernel this is `RBF`; over a learned one, the Gaussian of the learned metric
+    (Kulis and Grauman 2012, §6.3).
     """
 
     by_distance = positive = True
@@ -377,7 +378,7 @@ class Radial(_Wrapped):
 
     @classmethod
     def for_data(cls, kernel: Kernel, X: Any, seed: int = 0) -> Self:
-        """Return it with gamma = 1 / mean d² between different items of a sample of X.
+        """Return this kernel with gamma = 1 / mean d² between different items of a sample of X.
 
         Examples
         --------
@@ -408,7 +409,7 @@ class Radial(_Wrapped):
         return np.ones(len(P), dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Bound the error: one of e in `a` moves d² by 4 e, and the value by a factor."""
+        """Bound the error: an error e of `a` changes d² by 4 e, and the value by a factor."""
         largest = max(float(np.abs(P.own).max()) for P in prepared)
         absolute = (
             4 * (self._inner_tolerance(prepared, np.float64) + 2 * unit(np.float64)) * largest
@@ -420,5 +421,5 @@ class Radial(_Wrapped):
 
 
 def _grouped(kernel: Kernel, binds: int) -> str:
-    """Return the repr, in brackets where it would otherwise be read as something else."""
+    """Return the repr, in brackets where it binds less tightly than its context requires."""
     return f"({kernel!r})" if kernel._binds < binds else repr(kernel)

@@ -22,7 +22,7 @@ class Tversky(Kernel):
     Parameters
     ----------
     a, b : float
-        The weights of what only the first and only the second set has, at least 0.
+        The weights of elements found only in the first and only in the second set, at least 0.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Tversky(Kernel):
         return {"words": words, "counts": counts}
 
     def sound(self, P: Prepared) -> bool:
-        """Whether there are as many words as the items have bytes for."""
+        """Whether the number of words matches the width of the items."""
         words, counts = P.words, P.counts
         wide = P.form is not None and words.shape[1:] == (-(-P.form[1] // 8),)
         return (
@@ -83,7 +83,7 @@ class Tversky(Kernel):
 
 
 class Tanimoto(Tversky):
-    """k(x, y) = |x∩y| / |x∪y|, also called Jaccard; two empty sets: 1.
+    """k(x, y) = |x∩y| / |x∪y|, also called Jaccard; 1 for two empty sets.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Tanimoto(Tversky):
 
 
 def _as_words(X: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """Return packed bytes as 64-bit words, without a copy where their number allows it."""
+    """Return packed bytes as 64-bit words, without a copy if each row is whole words."""
     if X.shape[1] % 8 == 0:
         return X.view(np.uint64)
     padded = np.zeros((len(X), -(-X.shape[1] // 8) * 8), np.uint8)

@@ -1,4 +1,4 @@
-"""Clusters of vectors: k-means, and k-means inside k-means."""
+"""Clusters of vectors by k-means, flat or nested."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,18 @@ FEWEST = 2  # vectors for each new cluster: with fewer, a cluster is not cut
 
 
 class Tree(NamedTuple):
-    """Clusters inside clusters, level by level; the clusters in one cluster stand side by side.
+    """Nested clusters, level by level; the children of a cluster are adjacent.
 
     Attributes
     ----------
     centers : ndarray of float32, shape (n_nodes, n_features)
-        Where each cluster lies.
+        The center of each cluster.
     parents : ndarray of int32, shape (n_nodes,)
-        The cluster each lies in, increasing; -1 for those of the first level.
+        The cluster that contains each, in increasing order; -1 on the first level.
     spreads : ndarray of float64, shape (n_nodes,)
-        The root mean square distance of its vectors from the center.
+        The root mean square distance of each cluster's vectors from its center.
     sizes : ndarray of int64, shape (n_nodes,)
-        How many vectors it was learned from.
+        How many vectors each cluster was learned from.
     """
 
     centers: npt.NDArray[np.float32]
@@ -35,7 +35,7 @@ class Tree(NamedTuple):
 
 
 def k_means(vectors: Array, n: int, seed: int) -> npt.NDArray[np.float32]:
-    """Return n centers, or the different vectors where there are no more than n vectors."""
+    """Return n centers, or the distinct vectors if there are at most n vectors."""
     vectors = np.ascontiguousarray(vectors, np.float32)
     if len(vectors) <= n:
         return np.unique(vectors, axis=0)
@@ -48,14 +48,14 @@ def k_means(vectors: Array, n: int, seed: int) -> npt.NDArray[np.float32]:
 
 
 def nearest(vectors: Array, centers: npt.NDArray[np.float32]) -> Ids:
-    """Return the number of the nearest center of every vector; of equal ones, the first."""
+    """Return the number of the center nearest to each vector; the first if several are."""
     found = np.empty(len(vectors), np.int64)
     _loops.nearest(np.ascontiguousarray(vectors, np.float32), centers, found)
     return found
 
 
 def grow(vectors: Array, branching: int, n_levels: int, seed: int) -> Tree:
-    """Return a tree of at most so many levels, each cluster cut into `branching` of the next."""
+    """Return a tree of at most `n_levels` levels; clusters are cut into `branching` each."""
     vectors = np.ascontiguousarray(vectors, np.float32)
     centers: list[Array] = []
     parents: list[int] = []

@@ -31,7 +31,7 @@ TRIAL_ROWS = 4  # items on which a new kernel is tried before it is used
 
 
 class CompiledKernel(Kernel):
-    """What `mercer.kernel` makes of a function.
+    """A kernel compiled from a pair function; made by `mercer.kernel`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class CompiledKernel(Kernel):
     ranks_as, nearly, ceiling : str or Kernel, optional
         A kernel that orders all items as this one does; one that has nearly the same values; one
         that is never below it. See `mercer.kernels.Facts`. The first two tell which vectors rank
-        alike, so that nothing has to be tried; certificates rest on the last.
+        alike, so that no trial is needed; certificates rely on the last.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class CompiledKernel(Kernel):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Return the declared error, or that of a sum over the features."""
-        form = prepared[0].form  # of all of them
+        form = prepared[0].form  # the same for all
         features = form[1] if form else 0
         return (features + 16 if self.error is None else self.error) * unit(dtype)
 
@@ -97,7 +97,7 @@ class CompiledKernel(Kernel):
         return {"rows": X}
 
     def sound(self, P: Prepared) -> bool:
-        """Whether rows are as wide as they say."""
+        """Whether the rows have the form recorded for the items."""
         return is_sound(P, P.rows)
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
@@ -110,14 +110,14 @@ class CompiledKernel(Kernel):
         Q, X = P.rows, R.rows
         out = np.empty(ids.shape, dtype)
         if items.is_sparse(X):
-            for i, rows in enumerate(ids):  # a user's function sees whole vectors
+            for i, rows in enumerate(ids):  # a user's function takes whole vectors
                 self._fill(Q[i : i + 1], X[rows], out[i : i + 1])
         else:
             self._compiled(dtype).gather(Q, X, ids, out)
         return out
 
     def _compiled(self, dtype: DType) -> Loops:
-        """Return the loops over the function, which they inline, compiled for this type."""
+        """Return the loops for this type, with the function inlined."""
         if dtype not in self._loops:
             single = {"pipeline_class": SinglePrecision} if dtype == np.float32 else {}
             compiled = njit(**self._options, **single)(self.function)
@@ -132,7 +132,7 @@ class CompiledKernel(Kernel):
         return self._loops[dtype]
 
     def _try(self, X: Any) -> None:
-        """Compare, once, the compiled function with the Python one and with its own mirror."""
+        """Check once that the compiled function is symmetric and agrees with the Python one."""
         if self._tried:
             return
         sample = _dense(X[:TRIAL_ROWS], np.dtype(np.float64))
@@ -168,11 +168,11 @@ def kernel(
     ceiling: str | Kernel | None = None,
 ) -> Callable[[PairFunction], CompiledKernel]: ...  # fmt: skip
 def kernel(function: PairFunction | None = None, **facts: Any) -> Any:
-    """Make a kernel of a pair function; use it as a decorator.
+    """Make a kernel from a pair function; usable as a decorator.
 
-    The function is compiled into every loop of the package, at the speed of a built-in kernel:
-    literals take the precision of the items. Write a loop over the features for full speed;
-    expressions on whole arrays work too, with temporary arrays.
+    The function is compiled into every loop of the package and runs at the speed of a built-in
+    kernel; literals take the precision of the items. For full speed, write a loop over the
+    features; expressions on whole arrays work too but allocate temporary arrays.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def kernel(function: PairFunction | None = None, **facts: Any) -> Any:
 
 
 def _handles_infinity(function: Any) -> bool:
-    """Whether a function names infinity or NaN: fast arithmetic would assume there are none."""
+    """Whether a function mentions infinity or NaN, which fast arithmetic assumes never occur."""
     code = getattr(function, "__code__", None)
     if code is None:
         return True
@@ -233,12 +233,12 @@ def _require_number(label: str, returned: Any) -> None:
 
 
 def _explain(label: str, error: Exception) -> str:
-    """Return numba's reason in one line, with the line of the user's file."""
+    """Return numba's reason on one line, with the place in the user's file."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed", "During", "-"))]
     where = next((line for line in reversed(lines) if line.startswith('File "')), "")
     place = f" ({where.rstrip(':')})" if where else ""
-    # `x -= 1` on what cannot be changed ends in an internal error of numba
+    # `x -= 1` on a read-only array ends in an internal error of numba
     if "setitem" in str(error) or isinstance(error, AttributeError):
         said = ["it seems to change its vectors, which are your data: work on a copy"]
     return (

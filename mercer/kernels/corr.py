@@ -1,4 +1,4 @@
-"""The kernel of geometric correspondences between the features of two images (K §6.2)."""
+"""Geometric correspondences between features of images (Kulis and Grauman 2012, §6.2)."""
 
 import math
 from typing import Any, Self
@@ -21,24 +21,24 @@ DOUBLE = np.dtype(np.float64)
 
 
 class Corr(SetKernel):
-    """k(Y, Z) = exp(-gamma D), D the mean cost of the best correspondences, both ways (K §6.2).
+    """k(Y, Z) = exp(-gamma D), D the mean cost of the best correspondences, both ways.
 
-    The cost of two features is |f - g|² + (position_weight / image_size) |p - q|: a feature looks
-    for the one that is alike and stands nearby, both at once. D is its mean over the features of Y
-    plus its mean over those of Z. It is 0 where a set is empty. It is not positive semi-definite
-    in general (theory: words), so `mercer.exact` cannot prove anything with it; `mercer.klsh` drops
-    the negative eigenvalues.
+    The kernel of Kulis and Grauman (2012, §6.2). The cost of two features is
+    |f - g|² + (position_weight / image_size) |p - q|, low if they are both similar and close to
+    each other. D is the mean least cost over the features of Y plus that over the features of Z.
+    The kernel is 0 if a set is empty. It is not positive semi-definite in general (theory: words),
+    so `mercer.exact` cannot use it; `mercer.klsh` drops the negative eigenvalues.
 
     Parameters
     ----------
     gamma : float
-        The sharpness. It multiplies, as in RBF; the γ that K divides by is 1 / gamma.
-        `Corr.for_data` chooses it by the mean D of the data.
+        The sharpness, a factor as in RBF; the paper divides by γ = 1 / gamma.
+        `Corr.for_data` chooses it from the mean D of the data.
     position_weight : float
-        What a distance of one image counts beside a squared distance of features. The default is
-        meant for features of length 1. With 0, positions are not needed.
+        The weight of a distance of one image size, relative to a squared distance of features.
+        The default is meant for features of length 1. With 0, positions are not needed.
     image_size : float
-        How large an image is, in the unit of the positions.
+        The size of an image, in the unit of the positions.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Corr(SetKernel):
         Parameters
         ----------
         X : sets
-            The data; a random sample of at most 64 sets is looked at.
+            The data; a random sample of at most 64 sets is used.
         position_weight, image_size : float
             As for the kernel.
         seed : int
@@ -103,7 +103,7 @@ class Corr(SetKernel):
         return float(self.position_weight) / float(self.image_size)
 
     def _prepare(self, X: Ragged) -> dict[str, Any]:
-        """Return the sets, and of each the largest |f|² and the largest |p|."""
+        """Return the sets, with the largest |f|² and the largest |p| of each."""
         if X.positions is None and len(X.values) and self.position_weight > 0:
             raise InputError(
                 "the sets have no positions. Pass mercer.Ragged(values, offsets, "
@@ -161,5 +161,5 @@ def _squared(values: Array) -> npt.NDArray[np.float64]:
 
 
 def _places(sets: Ragged) -> Array:
-    """Return the positions of all vectors, without coordinates where there are none."""
+    """Return the positions of all vectors, with 0 coordinates if the sets have none."""
     return np.empty((len(sets.values), 0), np.float32) if sets.positions is None else sets.positions

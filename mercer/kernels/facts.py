@@ -1,7 +1,7 @@
-"""What is true of a kernel: facts that it declares, and that the rest of the package builds on.
+"""Facts that a kernel declares about itself, on which the rest of the package relies.
 
-Nobody asks what class a kernel is. A kernel of your own may declare the same facts as a built-in
-one, and is then treated as one.
+The rest of the package does not look at the class of a kernel. A kernel of your own that declares
+the same facts as a built-in one is treated the same.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,14 +21,14 @@ class Homogeneous(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """A kernel that ranks, exactly or nearly, as another one does."""
+    """A kernel that ranks exactly or nearly as another one does."""
 
     kernel: Any
-    by_distance: bool  # whether the distance in its space ranks alike, instead of its value
+    by_distance: bool  # whether the distance in its space ranks alike, rather than its value
 
 
 class Facts(Similarity):
-    """What is true of a kernel beyond what it takes; by default, nothing is known.
+    """Facts about a kernel, apart from the items it takes; by default, none are declared.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Facts(Similarity):
     nearly : Kernel or None
         A kernel with nearly the same values, whose features are cheap.
     by_distance : bool
-        Whether it falls with the distance in the space of the kernel it `wraps`.
+        Whether it decreases with the distance in the space of the kernel it `wraps`.
     additive : bool
         Whether it is a sum over the features, k(x, y) = Σ κ(x_i, y_i).
     homogeneous : Homogeneous or None
@@ -54,15 +54,15 @@ class Facts(Similarity):
     keeps_angles : bool
         Whether it has the angles of the kernel it `wraps`, and only lengths differ.
     is_learned : bool
-        Whether it carries a metric that was learned.
+        Whether it carries a learned metric.
     over : Kernel or None
-        The kernel that a metric was learned over, in the span of some basis items.
+        The kernel over which a metric was learned, in the span of some basis items.
     positive : bool
-        Whether its values are above 0 for all items: one that counts as 0 is too small to rank.
+        Whether all its values are above 0: one that counts as 0 is then too small to rank.
     ceiling : Kernel or None
         A kernel that is never below this one.
     anchors : Prepared or None
-        Items that landmarks should have among them.
+        Items that should be among the landmarks.
     """
 
     explicit: bool = False
@@ -82,7 +82,7 @@ class Facts(Similarity):
 
     @property
     def anchors(self) -> Prepared | None:
-        """Items that landmarks should have among them, prepared for this kernel, or None."""
+        """Items that should be among the landmarks, prepared for this kernel, or None."""
         return None
 
     def features(self, P: Prepared) -> Any:
@@ -90,7 +90,7 @@ class Facts(Similarity):
         raise KernelError(f"{self!r} does not know φ(x). Its values are all there is.")
 
     def rate(self, n_features: int) -> float:
-        """Return γ, where there is a `power`."""
+        """Return γ of a kernel that has a `power`."""
         raise KernelError(f"{self!r} has no rate.")
 
     def stretch(self, P: Prepared) -> Any:
@@ -99,12 +99,12 @@ class Facts(Similarity):
 
     @property
     def angles_of(self) -> Any:
-        """The kernel inside that has the same angles: lengths in its space may differ."""
+        """The innermost kernel with the same angles; lengths in its space may differ."""
         return self.wraps.angles_of if self.keeps_angles else self
 
     @property
     def innermost(self) -> Any:
-        """The kernel inside of all that wrap another one."""
+        """The kernel inside all that wrap another one."""
         return self if self.wraps is None else self.wraps.innermost
 
     def alike(self) -> Iterator[Alike]:
@@ -121,7 +121,7 @@ class Facts(Similarity):
             yield Alike(kernel, by_distance)
             if kernel.by_distance:
                 kernel, by_distance = kernel.wraps, True
-            elif kernel.nearly is not None or by_distance:  # the same order is not enough there
+            elif kernel.nearly is not None or by_distance:  # the same order is not enough here
                 kernel = kernel.nearly
             else:
                 kernel = kernel.ranks_as

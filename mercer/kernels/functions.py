@@ -1,4 +1,4 @@
-"""Kernels of any Python objects: from a pair function, a batch function, a distance, a matrix."""
+"""Kernels of any Python objects: from a pair or batch function, a distance or a matrix."""
 
 import importlib
 import inspect
@@ -68,12 +68,12 @@ class _Called(Kernel):
         return f"{self._maker}({', '.join([self.label, *shown])})"
 
     def _facts(self) -> dict[str, Any]:
-        """Return the parameters beside the function that the repr shows."""
+        """Return the parameters, other than the function, that the repr shows."""
         return {"psd": True} if self.psd else {}
 
 
 class FunctionKernel(_Called):
-    """What `from_function` returns: k(x, y) = function(x, y) for any Python objects."""
+    """k(x, y) = function(x, y) for any Python objects; made by `from_function`."""
 
     tile_shape = (16, 256)
     _maker = "from_function"
@@ -110,7 +110,7 @@ class FunctionKernel(_Called):
 
 
 class DistanceKernel(FunctionKernel):
-    """What `from_distance` returns: k(x, y) = exp(-gamma distance(x, y))."""
+    """k(x, y) = exp(-gamma distance(x, y)); made by `from_distance`."""
 
     _maker = "from_distance"
 
@@ -143,19 +143,19 @@ class DistanceKernel(FunctionKernel):
 
 
 class GramKernel(_Called):
-    """What `from_gram` returns: a function that computes whole Gram matrices."""
+    """A kernel whose function computes whole Gram matrices; made by `from_gram`."""
 
     _maker = "from_gram"
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Allow for what a matrix product loses, in the precision that the function returns."""
+        """Allow for the rounding of a matrix product in the precision that the function returns."""
         features = max((P.form[1] for P in prepared if P.form), default=0)
         computed = np.float64 if self._returns_double else np.float32
         return (features + 16) * unit(computed) + unit(dtype)
 
     def _validate(self) -> None:
         super()._validate()
-        self._returns_double = False  # until the first values are there
+        self._returns_double = False  # until the first values are computed
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
         try:
@@ -243,7 +243,7 @@ class Precomputed(Kernel):
         return np.asarray(self.K[P.rows[:, None], R.rows[ids]], dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Allow for a few roundings of whoever computed the matrix, and one here."""
+        """Allow for a few roundings in the matrix as given, and one here."""
         stored = self.K.dtype if self.K.dtype.kind == "f" else np.float64
         return 16 * unit(stored) + unit(dtype)
 
@@ -252,10 +252,10 @@ class Precomputed(Kernel):
 
 
 def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> FunctionKernel:
-    """Make a kernel of a Python function of two objects, whatever they are.
+    """Make a kernel from a Python function of two objects of any type.
 
-    It is called once for every pair, at Python's speed. For functions of two float vectors,
-    `mercer.kernel` is much faster.
+    The function is called once for every pair, at Python's speed. For functions of two float
+    vectors, `mercer.kernel` is much faster.
 
     Parameters
     ----------
@@ -278,13 +278,13 @@ def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> F
 
 
 def from_gram(function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) -> GramKernel:
-    """Make a kernel of a function that compares many items at once.
+    """Make a kernel from a function that compares many items at once.
 
     Parameters
     ----------
     function : callable
-        ``function(X, Y)`` returning shape (len(X), len(Y)), for slices of what the user passes.
-        Arrays of short numbers arrive as int64 or float64.
+        ``function(X, Y)`` returning an array of shape (len(X), len(Y)), for slices of the items
+        as passed. Arrays of short numbers arrive as int64 or float64.
     psd : bool
         Whether it is positive semi-definite; certificates rely on it.
 
@@ -303,7 +303,7 @@ def from_gram(function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) 
 def from_distance(
     function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False
 ) -> DistanceKernel:
-    """Make the kernel exp(-gamma d(x, y)) of a distance of two objects.
+    """Make the kernel exp(-gamma d(x, y)) from a distance between two objects.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def from_distance(
 
 
 def function_state(kernel: Kernel, state: dict[str, Any]) -> dict[str, Any]:
-    """Return what is pickled of a kernel that calls a function, or say why it cannot be sent."""
+    """Return the state to pickle; raise KernelError if the function cannot be found by name."""
     function = state["function"]
     name = getattr(function, "__qualname__", "")
     if "<lambda>" in name or "<locals>" in name:
@@ -339,7 +339,7 @@ def function_state(kernel: Kernel, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def reduced(kernel: Kernel) -> tuple[Any, ...] | None:
-    """Return how a kernel is found where it took the place of its function, as decorators do."""
+    """Return how to find a kernel that has replaced its function, as decorators do, or None."""
     function: Any = vars(kernel)["function"]
     home = sys.modules.get(getattr(function, "__module__", ""))
     found: Any = home
@@ -360,7 +360,7 @@ def _imported(module: str, name: str) -> Any:
 def check_symmetry(label: str, values: Array) -> None:
     """Raise KernelError where a square matrix of kernel values differs from its transpose."""
     scale = float(np.abs(values).max(initial=0.0))
-    with np.errstate(invalid="ignore"):  # what is not finite is reported with its pair
+    with np.errstate(invalid="ignore"):  # values that are not finite are reported with their pair
         gap = np.abs(values - values.T)
     if np.nanmax(gap, initial=0.0) > 1e-6 * scale:
         i, j = np.unravel_index(np.nanargmax(gap), gap.shape)
@@ -382,14 +382,14 @@ def require_two_arguments(function: Any, where: str) -> None:
             "items. Write it as function(x, y)."
         ) from None
     except ValueError:
-        return  # some built-in functions do not tell their signature
+        return  # some built-in functions have no readable signature
 
 
 def wide(X: Any) -> Any:
     """Return NumPy's short numbers as int64 or float64, anything else as it is.
 
-    Python code that multiplies bytes would overflow without a word, and float32 would round more
-    than the kernel's tolerance says.
+    Python code that multiplies bytes would overflow silently, and float32 would round more than
+    the kernel's tolerance allows.
     """
     dtype = getattr(X, "dtype", None)
     if not isinstance(X, (np.ndarray, np.generic)) or dtype is None or dtype.kind not in "iuf":

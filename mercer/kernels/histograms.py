@@ -33,7 +33,7 @@ class Hellinger(DotProduct):
 
 
 class _BelowHellinger(FeatureSum):
-    """Hellinger's never falls below it and is near: intersection ≤ χ² ≤ JS ≤ Hellinger."""
+    """A kernel at or slightly below Hellinger's: intersection ≤ χ² ≤ JS ≤ Hellinger."""
 
     nonnegative = additive = True
     nearly = ceiling = Hellinger()
@@ -60,12 +60,12 @@ class ExpChi2(ExpDistance):
     """k(x, y) = exp(-gamma Σ (x_i - y_i)² / (x_i + y_i)), the exponential χ² kernel.
 
     On histograms that sum to 1 it equals ``Chi2().exp(2 * gamma)`` and so ranks as `Chi2`.
-    As in scikit-learn, gamma multiplies; the Kernelized LSH paper (eq. 10) divides by it.
+    As in scikit-learn, gamma multiplies; Kulis and Grauman (2012, eq. 10) divide by it.
 
     Parameters
     ----------
     gamma : float
-        The sharpness. `ExpChi2.for_data` chooses it by the mean distance of the data.
+        The sharpness. `ExpChi2.for_data` chooses it from the mean distance of the data.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def _js(a: Array, b: Array) -> Array:
 
 
 class MinMax(FeatureSum):
-    """k(x, y) = Σ min(x_i, y_i) / Σ max(x_i, y_i), Tanimoto's for counts; two zero vectors: 1.
+    """k(x, y) = Σ min(x_i, y_i) / Σ max(x_i, y_i), Tanimoto for counts; 1 for two zero vectors.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Kernels that a metric was learned for: of vectors, and over any other kernel (M)."""
+"""Kernels with a learned metric, of vectors or over any kernel (Kulis, Jain and Grauman 2009)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from mercer.runtime.lazy import lazy
 
 Matrix = npt.NDArray[np.float64]
 BLOCK = 16_384  # items prepared in one go
-NEGATIVE = 1e-10  # of the largest eigenvalue: what rounding makes of 0
-ORTHONORMAL = 2.0**-10  # how far from it weights may be before they are refused
+NEGATIVE = 1e-10  # share of the largest eigenvalue: a negative one up to this is a rounded 0
+ORTHONORMAL = 2.0**-10  # how far from orthonormal weights may be before they are refused
 
 
 class Mahalanobis(DotProduct):
-    """k(x, y) = xᵀ A y, the inner product of Gx and Gy with A = GᵀG (M eq. 2).
+    """k(x, y) = xᵀ A y, the inner product of Gx and Gy with A = GᵀG.
 
-    Items are kept as Gx in float32, with G the symmetric root of A, so it is as fast as `Linear`.
-    Its distance is d_A(x, y) = (x - y)ᵀ A (x - y); ``.radial(gamma)`` ranks by it.
+    The learned inner product of Kulis, Jain and Grauman (2009, eq. 2). Items are kept as Gx in
+    float32, with G the symmetric root of A, so it is as fast as `Linear`. Its distance is
+    d_A(x, y) = (x - y)ᵀ A (x - y); ``.radial(gamma)`` ranks by it.
 
     Parameters
     ----------
     A : array_like, shape (n_features, n_features)
-        A symmetric positive semi-definite matrix, as `mercer.learn.ITML` learns it.
+        A symmetric positive semi-definite matrix, such as `mercer.learn.ITML` learns.
 
     Examples
     --------
@@ -84,19 +85,19 @@ class Mahalanobis(DotProduct):
 class Learned(Kernel):
     """A kernel with a metric learned in the span of some items: k(x, y) + zᵀ (GᵀG - I) z'.
 
-    z = Wᵀ k(Φ, x) are the coordinates of x by an orthonormal basis of the span of the basis items
-    Φ, and G changes these coordinates only. That is k(x, y) + k(x, Φ) M k(Φ, y) with
-    M = W (GᵀG - I) Wᵀ = S + Sᵀ + Sᵀ K₀ S, where S = W (G - I) Wᵀ (M eq. 6, theory: span), without
-    the huge entries that M has where K₀ is nearly singular.
+    z = Wᵀ k(Φ, x) are the coordinates of x in an orthonormal basis of the span of the basis items
+    Φ, and G changes these coordinates only. This equals k(x, y) + k(x, Φ) M k(Φ, y) with
+    M = W (GᵀG - I) Wᵀ = S + Sᵀ + Sᵀ K₀ S, where S = W (G - I) Wᵀ (Kulis, Jain and Grauman 2009,
+    eq. 6; theory: span), but avoids the huge entries of M where K₀ is nearly singular.
 
-    It is positive semi-definite where `kernel` is. Items keep z beside what `kernel` needs of
-    them, which does not depend on G: items prepared for one metric serve another one over the
-    same basis. Values are computed in double precision, as the terms may cancel.
+    It is positive semi-definite if `kernel` is. Prepared items hold z and what `kernel` prepares;
+    neither depends on G, so they serve any other metric over the same basis. Values are computed
+    in double precision, because the terms may cancel.
 
     Parameters
     ----------
     kernel : Kernel
-        The similarity that was improved.
+        The similarity over which the metric was learned.
     basis : items
         The c basis items.
     weights : ndarray of float64, shape (c, d)
@@ -140,7 +141,7 @@ class Learned(Kernel):
 
     @lazy
     def anchors(self) -> Prepared:
-        """The basis: without it landmarks miss what was learned (theory: learned-hashing)."""
+        """The basis: landmarks without it miss what was learned (theory: learned-hashing)."""
         return self.prepare(self.basis)
 
     @lazy
@@ -153,7 +154,7 @@ class Learned(Kernel):
         return np.asarray(self.factor.T @ self.factor - np.eye(len(self.factor)))
 
     def _require_own(self, P: Prepared) -> Prepared:
-        """Items prepared for another metric over the same basis are taken as they are."""
+        """Accept items prepared for another metric over the same basis as they are."""
         if P.kernel is self:
             return P
         if isinstance(P.kernel, Learned) and self._shares_basis(P.kernel):
@@ -161,7 +162,7 @@ class Learned(Kernel):
         return super()._require_own(P)
 
     def _shares_basis(self, other: Learned) -> bool:
-        """Whether items have the same coordinates under both, so that only G differs."""
+        """Whether items have the same coordinates under both kernels: only G may differ."""
         mine, theirs = (one.get_params(deep=False) | {"factor": None} for one in (self, other))
         return all(self._same(mine[name], theirs[name]) for name in mine)
 
@@ -179,7 +180,7 @@ class Learned(Kernel):
         return {"inside": P, "coordinates": Z}
 
     def sound(self, P: Prepared) -> bool:
-        """Whether there are as many coordinates as the basis has."""
+        """Whether the number of coordinates matches the weights."""
         Z = P.coordinates
         return bool(Z.dtype == np.float64 and Z.shape[1:] == self.weights.shape[1:])
 
@@ -202,7 +203,7 @@ class Learned(Kernel):
         return np.asarray(np.maximum(own, 0) if self.psd else own, dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Bound the error: all is double precision, and a shrunk item has less to compare with."""
+        """Bound the error of sums in double precision, relative to items that may have shrunk."""
         inner = self.kernel.tolerance(*(P.inside for P in prepared), dtype=np.float64)
         reach, loss, norms, stretch = self._error
         c, d = self.weights.shape
@@ -213,10 +214,10 @@ class Learned(Kernel):
 
     @lazy
     def _error(self) -> tuple[float, float, float, float]:
-        """What the tolerance needs of weights and factor.
+        """The quantities that the tolerance needs from weights and factor.
 
         How much an error of the kernel grows in coordinates; how far the basis is from orthonormal;
-        the norms of what was learned; and how much k(x, x) can shrink.
+        the norms of the learned part; and how much k(x, x) can shrink.
         """
         W, G = np.abs(self.weights), self.factor
         K = self.kernel(self._basis, self._basis[:], dtype=np.float64)
@@ -241,7 +242,7 @@ class Learned(Kernel):
 
 
 def _symmetric_root(A: Matrix) -> Matrix:
-    """Return the root of a positive semi-definite matrix; there is only one that is symmetric."""
+    """Return the symmetric root of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh((A + A.T) / 2)
     largest = max(float(values[-1]), 0.0)
     if values[0] < -NEGATIVE * largest:

@@ -1,4 +1,4 @@
-"""Items as one kernel wants them: checked, converted and measured once."""
+"""Items prepared for one kernel: checked, converted and measured once."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mercer.runtime.arrays import Ids
 
 
 class Prepared:
-    """What ``kernel.prepare(X)`` returns: aligned parts with names, one row per item in each.
+    """Items prepared by ``kernel.prepare(X)``: named parts, each with one row per item.
 
     Parameters
     ----------
     kernel : Kernel
-        The kernel they are prepared for.
+        The kernel that the items are prepared for.
     parts : dict
         Arrays, sparse matrices, lists, or other `Prepared` where a kernel is made of kernels; the
-        items themselves first. Each is an attribute too.
+        items themselves first. Each is also an attribute.
     form : tuple, optional
-        What the items they were made from are and how wide; see `mercer.items.form`.
+        The type and width of the original items; see `mercer.items.form`.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Prepared:
         return Prepared(self.kernel, parts, self.form)
 
     def under(self, kernel: Any) -> Prepared:
-        """Return the same items as another kernel takes them, without checking them again.
+        """Return the same items prepared for another kernel, without checking them again.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class Prepared:
         return P
 
     def _fit_for(self, kernel: Any) -> Any:
-        """Return the items, with 0 for the negative values that a kernel does not take."""
+        """Return the items, with negative values set to 0 if the kernel does not take them."""
         if kernel.nonnegative and not self.kernel.nonnegative:
             return np.maximum(self.kept, 0)
         return self.kept
@@ -102,14 +102,14 @@ class Prepared:
         return first.kept if isinstance(first, Prepared) else first
 
     def pack(self) -> dict[str, Any]:
-        """Return plain values and arrays, which can be stored; the kernel is not among them."""
+        """Return the items, without the kernel, as plain values and arrays that can be stored."""
         return {
             "form": None if self.form is None else list(self.form),
             "parts": {name: self._pack_part(part) for name, part in self.parts.items()},
         }
 
     def _pack_part(self, part: Any) -> dict[str, Any]:
-        """Return one part; items of a kernel inside go by the parameter that holds it."""
+        """Return one part; items of a kernel inside go under the parameter with that kernel."""
         if not isinstance(part, Prepared):
             return items.pack(part)
         for place, value in self.kernel.get_params(deep=False).items():
@@ -122,7 +122,7 @@ class Prepared:
 
     @classmethod
     def unpack(cls, tree: dict[str, Any], kernel: Any) -> Prepared:
-        """Return what `pack` described, for the kernel that it was prepared for."""
+        """Return the items that `pack` described, for the kernel they were prepared for."""
         parts = {name: cls._unpack_part(part, kernel) for name, part in tree["parts"].items()}
         lengths = {name: items.length(part) for name, part in parts.items()}
         if len(set(lengths.values())) > 1:
@@ -130,9 +130,9 @@ class Prepared:
         P = cls(kernel, parts, None if tree["form"] is None else tuple(tree["form"]))
         try:
             sound = kernel.sound(P)
-        except (AttributeError, LookupError, TypeError):  # parts that it does not have
+        except (AttributeError, LookupError, TypeError):  # missing parts
             sound = False
-        if not sound:  # compiled loops would follow it anywhere
+        if not sound:  # compiled loops would read outside the arrays
             raise StoreError(f"its items are not what {kernel!r} keeps of them.")
         return P
 
@@ -153,5 +153,5 @@ class Prepared:
 
 
 def same(kernel: Any, other: Any) -> bool:
-    """Whether two kernels are equal; most often they are one, or of different classes."""
+    """Whether two kernels are equal; most are one object, or differ in class."""
     return kernel is other or (type(kernel) is type(other) and kernel == other)

@@ -1,4 +1,4 @@
-"""The proximity distribution kernel: which words stand near which (M §3.7.2)."""
+"""The proximity distribution kernel (Kulis, Jain and Grauman 2009, §3.7.2)."""
 
 from typing import Any, Self
 
@@ -22,11 +22,11 @@ class ProximityDistribution(Pyramid):
     """k(Y, Z) = Σ_(i,j,r) min(H_Y(i, j, r), H_Z(i, j, r)) over words i, j and ranks r = 1 … R.
 
     H(i, j, r) counts how often word j is among the r nearest neighbours, by position, of a point
-    with word i. A point is no neighbour of itself, and of equally near ones the smaller word comes
-    first, so that the order of the points in a set does not matter. k(Y, Y) = |Y| R (R + 1) / 2
-    for sets of more than R points.
+    with word i. A point is not its own neighbour, and of equally near points the smaller word comes
+    first, so the order of the points in a set does not matter. k(Y, Y) = |Y| R (R + 1) / 2 for sets
+    of more than R points.
 
-    H grows with r. It is kept as the ranks at which it grows, one byte each: with r_u the rank of
+    H grows with r and is stored as the ranks at which it grows, one byte each: with r_u the rank of
     the u-th point, Σ_r min(H_Y, H_Z) = Σ_u min(R + 1 - r_u(Y), R + 1 - r_u(Z)), an intersection
     over bins (i, j, u).
 

@@ -1,4 +1,4 @@
-"""The pyramid match: how well the points of two sets can be matched, in one pass (P §3)."""
+"""The pyramid match of two sets of points, in one pass (Grauman and Darrell 2007, §3)."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -15,32 +15,33 @@ from mercer.kernels.sampling import sampled
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count, check_number
 
-FARTHEST = 2.0**52  # bins from the origin: beyond, double precision does not know the bin
+FARTHEST = 2.0**52  # bins from the origin: beyond, double precision cannot tell bins apart
 MOST_LEVELS = 24
 HALVINGS = 16  # of the range of the data, at most
-STEP = 2**0.25  # between sides that the finest level may have
-# of the points, matched with the nearest set: less leaves normalised values too small for a hash
+STEP = 2**0.25  # ratio between sides tried for the finest level
+# of the points, matched with the nearest set: less leaves normalised values too small to hash
 NEIGHBOURS_SHARE = 0.25
-ALL_SHARE = 0.5  # matched with a typical set: no coarser level is needed
+ALL_SHARE = 0.5  # of the points, matched with a typical set: no coarser level is needed
 
 
 class PyramidMatch(Pyramid):
-    """k(Y, Z) = w_L I_L + Σ_i (w_i - w_(i+1)) I_i, the pyramid match (P eq. 3).
+    """k(Y, Z) = w_L I_L + Σ_i (w_i - w_(i+1)) I_i, the pyramid match.
 
-    I_i counts the points of two sets that meet in bins of side ``finest · 2^i``. A pair of points
-    counts with the weight of the finest level it meets on, so the sum approximates the best
-    matching of the smaller set into the larger. k(Y, Y) = w_0 |Y|.
+    I_i counts the points of two sets that meet in bins of side ``finest · 2^i`` (Grauman and
+    Darrell 2007, eq. 3). A pair of points counts with the weight of the finest level on which it
+    meets, so the sum approximates the best matching of the smaller set into the larger.
+    k(Y, Y) = w_0 |Y|.
 
-    Bins of equal size need few dimensions, at most about ten: reduce others by PCA, and scale
+    Uniform bins work in few dimensions, at most about ten: reduce wider vectors by PCA, and scale
     all features to one range. For more dimensions see `VocabularyPyramid`.
 
     Parameters
     ----------
     finest : float
-        The side of the smallest bins. It matters: levels finer than any real match add to
-        k(Y, Y) only, and all similarities vanish. `for_data` finds it.
+        The side of the smallest bins. Levels finer than any real match only add to k(Y, Y), so
+        that all similarities vanish; `for_data` finds a suitable side.
     n_levels : int
-        How many levels; each has bins of twice the side.
+        How many levels; the side of the bins doubles from each to the next.
     weights : array_like of float, shape (n_levels,), optional
         w_i, finest first; not increasing and not negative. By default 1/2^i.
     shift : int or None
@@ -48,8 +49,8 @@ class PyramidMatch(Pyramid):
         None: no shift.
     normalize : {None, "minimum"}
         "minimum" divides by the smaller k(x, x): additional points of the larger set then cost
-        nothing. It is not positive semi-definite, and no hashing exists for it (P §3.5). For the
-        product normalisation use ``.normalized()``.
+        nothing. The result is not positive semi-definite, and no hashing exists for it (Grauman
+        and Darrell 2007, §3.5). For the product normalisation use ``.normalized()``.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class PyramidMatch(Pyramid):
 
     @property
     def coefficient_shift(self) -> int:
-        """The level stands in the highest bits."""
+        """The level is stored in the highest bits."""
         return _loops.LEVEL_BITS
 
     def shifts(self, n_features: int) -> npt.NDArray[np.float64]:
@@ -132,7 +133,7 @@ class PyramidMatch(Pyramid):
         Parameters
         ----------
         X : items
-            Sets of vectors; a random sample of at most 1,000 is looked at.
+            Sets of vectors; a random sample of at most 1,000 is used.
         seed : int
             Chooses the sample and the shift of the bins.
         normalize : {None, "minimum"}
@@ -173,7 +174,7 @@ def _chosen_sides(sets: Ragged, seed: int) -> list[float]:
 
 
 def _last(suits: Callable[[float], bool], side: float, factor: float) -> float:
-    """Return the last side that suits, as it gets finer by a factor."""
+    """Divide the side by the factor while the result suits; return the last that does."""
     for _ in range(HALVINGS):
         if not suits(side / factor):
             break

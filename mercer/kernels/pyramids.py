@@ -1,4 +1,4 @@
-"""Kernels of sets that intersect sparse histograms of many scales, and the first of them."""
+"""The base of kernels that intersect sparse histograms of sets."""
 
 from abc import abstractmethod
 from typing import Any
@@ -23,10 +23,11 @@ NORMS = (None, "minimum")
 class Pyramid(Kernel):
     """k(Y, Z) = Σ_b c_b min(n_b(Y), n_b(Z)) over bins b: a weighted histogram intersection.
 
-    n_b(Y) is how many points of the set Y lie in the bin b, and c_b ≥ 0 its coefficient. It is
-    positive semi-definite: min(n, m) is the inner product of n and m ones (P eq. 11).
+    n_b(Y) is the number of points of set Y in bin b, and c_b ≥ 0 the coefficient of the bin. The
+    kernel is positive semi-definite: min(n, m) is the inner product of n and m ones (Grauman and
+    Darrell 2007, eq. 11).
 
-    A subclass gives the coefficients and says which bins the points of sets lie in. Prepared
+    A subclass defines the coefficients and the bins that the points of sets lie in. Prepared
     items are two `Ragged`: the bins of every set, and how many points lie in each.
     """
 
@@ -41,7 +42,7 @@ class Pyramid(Kernel):
     @property
     @abstractmethod
     def coefficient_shift(self) -> int:
-        """How many low bits of a bin's number do not matter for its coefficient."""
+        """How many low bits of a bin's number do not affect its coefficient."""
 
     @abstractmethod
     def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
@@ -64,7 +65,7 @@ class Pyramid(Kernel):
         return parts
 
     def sound(self, P: Prepared) -> bool:
-        """Whether bins have coefficients, and as many counts as there are bins."""
+        """Whether every bin has a coefficient and a count."""
         bins, counts = P.bins.values, P.counts.values
         return (
             bins.dtype.kind in "iu"
@@ -130,9 +131,9 @@ def level_weights(
 
 
 def shares(kernel: Pyramid, sets: Ragged) -> tuple[float, float]:
-    """Return which share of its points a set has in common with the nearest, and with any.
+    """Return the median share of points that a set has in common with the nearest, and with any.
 
-    The kernel counts one level only; there are at least two sets.
+    The kernel counts one level only; there must be at least two sets.
     """
     counting = kernel.normalized()
     P = counting.prepare(sets)
@@ -160,6 +161,6 @@ def _divide(values: Array, a: Array, b: Array) -> None:
 
 
 def _spans(X: Ragged) -> list[slice]:
-    """Cut sets into runs of about as many points as are binned in one go."""
+    """Cut sets into runs of about `POINTS` points."""
     step = max(1, POINTS * len(X) // max(1, len(X.values)))
     return parallel.spans(len(X), step)

@@ -131,17 +131,17 @@ def names() -> list[str]:
 
 @border
 def register(name: str, kernel: Named) -> Named:
-    """Give a kernel or a part of your own a name, so that it can be found and stored by that name.
+    """Register a kernel or a part of your own under a name, by which it is found and stored.
 
-    Code is not data: an index stores the name only. Register the same before saving and before
+    An index stores the name, not the code. Register the same object before saving and before
     loading.
 
     Parameters
     ----------
     name : str
-        A new name; registering it again replaces what had it.
+        A new name; registering it again replaces the earlier object.
     kernel : Kernel, or a class of embeddings, codes or searchers
-        What has this name from now on. Of a class, the parameters and what it learned are stored.
+        The object to register. For a class, the parameters and learned attributes are stored.
 
     Examples
     --------
@@ -187,12 +187,12 @@ def unregister(name: str) -> None:
 
 
 def to_spec(kernel: Kernel) -> dict[str, Any]:
-    """Return a kernel as plain data: its name and its parameters, kernels inside them too.
+    """Return a kernel as plain data: its name and parameters, including any kernels among them.
 
     Parameters
     ----------
     kernel : Kernel
-        A built-in kernel, algebra of them, or a registered one.
+        A built-in kernel, a combination of such kernels, or a registered kernel.
 
     Returns
     -------

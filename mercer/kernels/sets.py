@@ -33,11 +33,11 @@ class Block(NamedTuple):
 
 
 class SetKernel(Kernel):
-    """A kernel of two sets, made of the similarities of all pairs of their vectors.
+    """A kernel of two sets, computed from the similarities of all pairs of their vectors.
 
-    A subclass keeps the sets as the part `sets` of what it prepares, says what comparing their
-    vectors needs (`_vectors`, `_fill`) and what the similarities make (`_compare`). A pair with
-    an empty set has the value 0.
+    A subclass keeps the sets in the prepared part `sets`, compares their vectors (`_vectors`,
+    `_fill`) and computes kernel values from the similarities (`_compare`). A pair with an empty
+    set has the value 0.
     """
 
     input = "sets"
@@ -53,9 +53,9 @@ class SetKernel(Kernel):
 
     @abstractmethod
     def _compare(self, x: Prepared, y: Prepared, offsets: Ids, dtype: DType) -> Array:
-        """Return the values of a set, not empty, with those at these offsets, some perhaps empty.
+        """Return the kernel values of one set and all sets at `offsets`.
 
-        Those of empty sets may be anything.
+        The first set is not empty. For empty sets at `offsets`, any value will do.
         """
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
@@ -93,7 +93,7 @@ class SetKernel(Kernel):
 
 
 class _OfVectors(SetKernel):
-    """A kernel of two sets that compares their vectors by another kernel."""
+    """A kernel of two sets that compares their vectors with another kernel."""
 
     base: Kernel
 
@@ -135,7 +135,7 @@ class SumMatch(_OfVectors):
     ----------
     base : Kernel, optional
         The similarity of two vectors; ``RBF()`` by default. `SumMatch.for_data` chooses its
-        gamma by the mean squared distance of the data.
+        gamma from the mean squared distance of the data.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class SumMatch(_OfVectors):
 
     @classmethod
     def for_data(cls, X: Any, seed: int = 0) -> Self:
-        """Return this kernel with the Gaussian of RBF.for_data on a sample of all vectors.
+        """Return this kernel over `RBF.for_data` of a sample of the vectors.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class SumMatch(_OfVectors):
         return np.asarray(P.own, dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Bound the error: that of the base, relative to the vectors, is larger for their mean.
+        """Bound the error: the base's, relative to the vectors, grows relative to their mean.
 
         The errors of all pairs are at most tolerance · √b(y, y) · √b(z, z), whose mean is
         (mean √b(y, y)) (mean √b(z, z)). Where vectors cancel, as they can under kernels with
@@ -212,10 +212,10 @@ class SumMatch(_OfVectors):
 class MaxSim(_OfVectors):
     """k(Y, Z) = mean over y of max over z of base(y, z), averaged with the same from Z to Y.
 
-    The similarity of late interaction, where each vector of a query meets its best match in a
-    document, made symmetric. It is 0 where a set is empty. The maximum is no inner product: it is
-    not positive semi-definite, so `mercer.exact` cannot prove anything with it. Hashing and
-    scanning need no proof.
+    The similarity of late interaction, which scores each vector of a query by its most similar
+    vector in a document, made symmetric. It is 0 if a set is empty. A maximum is not an inner
+    product: the kernel is not positive semi-definite, so `mercer.exact` cannot use it. Hashing and
+    scanning can.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class MaxSim(_OfVectors):
         self._validate()
 
     def _prepare(self, X: Ragged) -> dict[str, Any]:
-        """Return the sets, and how much larger the largest vector is than their mean square."""
+        """Return the sets, and the ratio of the longest vector to the root mean square length."""
         sizes = self._sizes(X)
         squares = np.sqrt(run_means(sizes**2, X.offsets))
         peaks = run_maxima(sizes, X.offsets)
@@ -250,7 +250,7 @@ class MaxSim(_OfVectors):
         return (there + back) / 2
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Bound the error: a maximum is off by no more than what it is taken of.
+        """Bound the error: a maximum is off by at most the largest error of its terms.
 
         The mean of maxima is off by at most tolerance · mean √b(y, y) · max √b(z, z), and
         k(Z, Z) is at least the mean of b(z, z), because each vector meets itself.
@@ -262,13 +262,13 @@ class MaxSim(_OfVectors):
 def best_means(
     kernel: SetKernel, x: Prepared, y: Prepared, offsets: Ids, dtype: DType
 ) -> tuple[Array, Array]:
-    """Return the mean best match of a set's vectors in each of the others, and of theirs in it."""
+    """Return the mean best similarity of x's vectors in each set of y, and of theirs in x."""
     n_sets = len(offsets) - 1
     best_of_rows = np.full((len(x), n_sets), -np.inf, dtype)
     best_of_columns = np.full(len(y), -np.inf, dtype)
     for block in kernel._blocks(x, y, offsets, dtype):
         values = block.values
-        if not all_finite(values):  # a maximum would hide what is not a number
+        if not all_finite(values):  # a maximum would hide values that are not finite
             values[~np.isfinite(values)] = np.inf
         _set_loops.keep_best(
             values, block.starts, block.sets.start, best_of_rows[block.rows],

@@ -1,8 +1,8 @@
 """A similarity of two items, larger for nearer, evaluated many pairs at a time.
 
-A new kernel says what it takes (`input`, `nonnegative`), what is true of it (`psd`, `symmetric`)
-and gives four functions: `_prepare`, `_tile`, `_gather` and `tolerance`. Everything else is here
-(blocks, threads, checks) or in `mercer.kernels.base` (algebra, further facts).
+A new kernel declares what it takes (`input`, `nonnegative`) and what is true of it (`psd`,
+`symmetric`), and defines four methods: `_prepare`, `_tile`, `_gather` and `tolerance`. Everything
+else is here (blocks, threads, checks) or in `mercer.kernels.base` (algebra, further facts).
 """
 
 from abc import abstractmethod
@@ -24,7 +24,7 @@ from mercer.runtime.params import Params
 First = tuple[int | Ids, int]
 GATHER_ROWS = 64  # queries scored by one task
 DIAG_ROWS = 4096  # items compared with themselves by one task
-SMALLEST = 2.0**-100  # of numbers that are divided by: their products still fit in float32
+SMALLEST = 2.0**-100  # of the divisors: their products still fit in float32
 TINY = 1e-33  # kernel values below count as 0: float32 runs out of digits in their terms
 
 
@@ -34,7 +34,7 @@ def unit(dtype: npt.DTypeLike) -> float:
 
 
 def require_range(who: object, what: str, sizes: Array) -> None:
-    """Raise KernelError where a size is so small or large that float32 could not divide by it."""
+    """Raise KernelError if a size is too small or too large to divide by in float32."""
     odd = (sizes > 0) & ((sizes < SMALLEST) | (sizes > 1 / SMALLEST))
     if odd.any():
         row = int(np.argmax(odd))
@@ -45,7 +45,7 @@ def require_range(who: object, what: str, sizes: Array) -> None:
 
 
 class Similarity(Params):
-    """What every kernel does with items: prepare them, compare them, bound the rounding."""
+    """The methods of every kernel: prepare items, compare them, bound the rounding."""
 
     input: str = "vectors"
     psd: bool = True
@@ -56,23 +56,23 @@ class Similarity(Params):
 
     @property
     def n_jobs(self) -> int | None:
-        """How many threads help at most: one where Python code runs for every pair."""
+        """How many threads to use at most: 1 if Python code runs for every pair, else None."""
         return 1 if self.runs_python else None
 
     # ---- what users call
 
     @border
     def prepare(self, X: Any, *, first_row: int = 0, copy: bool = False) -> Prepared:
-        """Check items and compute once what every evaluation needs of them.
+        """Check items and compute once what every evaluation needs.
 
         Parameters
         ----------
         X : items
             Raw items, or items prepared by this kernel, which are returned as they are.
         first_row : int
-            The number of the first row in errors, where X is a block of something larger.
+            The number of the first row in errors, if X is a block of a larger collection.
         copy : bool
-            Whether to copy items that would change when somebody writes to X.
+            Whether to copy items that share memory with X.
 
         Returns
         -------
@@ -151,12 +151,12 @@ class Similarity(Params):
         self, Q: Any, X: Any, ids: npt.ArrayLike, *, dtype: npt.DTypeLike = np.float32,
         n_jobs: int | None = None,
     ) -> Array:  # fmt: skip
-        """Return k(Q[i], X[ids[i, j]]): the gather of re-ranking.
+        """Return the scores k(Q[i], X[ids[i, j]]), as re-ranking needs them.
 
         Parameters
         ----------
         Q, X : items
-            Queries and items; prepared ones save the checks.
+            Queries and items; prepared ones are not checked again.
         ids : array_like of int, shape (len(Q), n)
             Rows of X for every query. -1 stands for no item and scores minus infinity.
         dtype : float32 or float64
@@ -186,9 +186,9 @@ class Similarity(Params):
         """Bound the rounding error of computed values.
 
         For any two of the prepared items, the computed k(x, y) is off by at most
-        ``tolerance * sqrt(k(x, x) * k(y, y))``, or ``tolerance * |k(x, y)|`` where that is more,
-        as it can be if the kernel is not positive semi-definite. It is derived from the number
-        of operations, not measured. Values below 1e-33 count as 0.
+        ``tolerance * sqrt(k(x, x) * k(y, y))``, or ``tolerance * |k(x, y)|`` if that is larger,
+        as it can be for a kernel that is not positive semi-definite. The bound is derived from
+        the number of operations, not measured. Values below 1e-33 count as 0.
 
         Examples
         --------
@@ -215,22 +215,22 @@ class Similarity(Params):
 
     @abstractmethod
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        """Return the values of each query and its ids, serially; any finite number for -1."""
+        """Return the values of each query and its ids, serially; -1 gives any finite number."""
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
         """Return k(x, x), serially."""
         return self._gather(P, P, np.arange(len(P))[:, None], dtype)[:, 0]
 
     def sound(self, P: Prepared) -> bool:
-        """Whether prepared items that were read from a file are what the loops can follow."""
+        """Whether prepared items read from a file are safe for the compiled loops."""
         return True
 
     # ---- what the rest of the package calls
 
     def tile(self, P: Prepared, R: Prepared, out: Array, first: First = (0, 0)) -> None:
-        """Fill `out` with a small Gram matrix, serially, or say which pair is not a number.
+        """Fill `out` with a small Gram matrix, serially, or raise KernelError for a bad value.
 
-        `first` tells which rows of the whole P and R begin with; or all numbers of the rows of P.
+        `first` holds the numbers of the first rows of P and R, or of all rows of P, for the error.
         """
         self._tile(P, R, out)
         self._require_finite(out, lambda i, j: (_number(first[0], i), first[1] + j))
@@ -238,14 +238,14 @@ class Similarity(Params):
     def gather(
         self, P: Prepared, R: Prepared, ids: Ids, dtype: DType, first: First = (0, 0)
     ) -> Array:
-        """Do as `score`, serially, with ids that are known to be rows of R or -1."""
+        """Do the work of `score`, serially, with ids known to be rows of R or -1."""
         values = self._gather(P, R, ids, dtype)
         if not mark_missing(values, ids):
             self._refuse(values, lambda i, j: (_number(first[0], i), first[1] + int(ids[i, j])))
         return values
 
     def diagonal(self, P: Prepared, dtype: DType) -> Array:
-        """Do as `diag`, with items prepared for this kernel."""
+        """Do the work of `diag`, with items prepared for this kernel."""
         if len(P) <= DIAG_ROWS:
             values = self._diag(P, dtype)
         else:
@@ -259,7 +259,7 @@ class Similarity(Params):
         return values
 
     def prepared(self, checked: Any, form: tuple[str, int] | None = None) -> Prepared:
-        """Do as `prepare`, with items that were checked; `form` is theirs, where it is known."""
+        """Do the work of `prepare`, with checked items and their `form`, if it is known."""
         return Prepared(self, self._prepare(checked), form or items.form(checked))
 
     def _require_own(self, P: Prepared) -> Prepared:
@@ -271,7 +271,7 @@ class Similarity(Params):
         return P
 
     def require_alike(self, P: Prepared, R: Prepared, names: tuple[str, str] = ("X", "Y")) -> None:
-        """Raise InputError where two collections of items cannot be compared."""
+        """Raise InputError if two collections of items cannot be compared."""
         if self.input == "any" or P.form is None or R.form is None or P.form == R.form:
             return
         (a, n), (b, m) = P.form, R.form
@@ -288,7 +288,7 @@ class Similarity(Params):
             self._refuse(values, name_pair)
 
     def _refuse(self, values: Array, name_pair: Any) -> None:
-        """Say which pair is not a number."""
+        """Raise KernelError with the first pair whose value is not finite."""
         i, j = np.argwhere(~np.isfinite(values))[0]
         x, y = name_pair(int(i), int(j))
         raise KernelError(
@@ -304,7 +304,7 @@ def scaled_rows(rows: Any, scales: Array) -> Any:
 
 
 def _number(first: int | Ids, i: int) -> int:
-    """Return the number of row i, where the first one has this number, or each has its own."""
+    """Return the number of row i, given that of the first row or those of all rows."""
     return first + i if isinstance(first, int) else int(first[i])
 
 

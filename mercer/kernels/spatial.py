@@ -1,4 +1,4 @@
-"""The spatial pyramid: words are matched by where they stand (M §3.7.1)."""
+"""The spatial pyramid: words matched by position (Kulis, Jain and Grauman 2009, §3.7.1)."""
 
 from typing import Any, Self
 
@@ -16,18 +16,18 @@ MOST_BITS = 62  # of the number of a bin
 
 
 class SpatialPyramid(Pyramid):
-    """k(Y, Z) = Σ over words of the pyramid match of the positions where the word stands.
+    """k(Y, Z) = Σ over words of the pyramid match of the positions of the word.
 
     Every vector of a set is replaced by its nearest word. On the finest level the frame is cut
     into 2^(n_levels - 1) parts along each coordinate, and on each coarser level into half as many,
-    down to one: there sets are bags of words. k(Y, Y) = w_0 |Y|.
+    down to one, where sets are bags of words. k(Y, Y) = w_0 |Y|.
 
     Parameters
     ----------
     words : array_like of float, shape (n_words, n_features)
         Typical vectors.
     frame : array_like of float, shape (2, n_coordinates)
-        The least and the largest position. Positions outside count as on its border.
+        The least and the largest position. Positions outside count as on the border.
     n_levels : int
         How many levels.
     weights : array_like of float, shape (n_levels,), optional
@@ -81,7 +81,7 @@ class SpatialPyramid(Pyramid):
 
     @property
     def coefficient_shift(self) -> int:
-        """The level stands above word and place."""
+        """The level is stored above word and place."""
         return len(self.words).bit_length() + (self.n_levels - 1) * int(self.frame.shape[1])
 
     def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
@@ -96,7 +96,7 @@ class SpatialPyramid(Pyramid):
         return histograms(points, X.offsets)
 
     def _places(self, X: Ragged) -> npt.NDArray[np.int64]:
-        """Return the part of the frame on the finest level that each vector stands in."""
+        """Return the part of the frame, on the finest level, that each vector lies in."""
         positions = positions_of(X, self.frame.shape[1])
         n_parts = 2 ** (self.n_levels - 1)
         side = np.where(self.frame[1] > self.frame[0], self.frame[1] - self.frame[0], 1.0)
@@ -111,8 +111,8 @@ class SpatialPyramid(Pyramid):
         Parameters
         ----------
         X : items
-            Sets of vectors with positions. One frame serves all: where sets have frames of their
-            own, such as photos of different sizes, scale the positions to one range first.
+            Sets of vectors with positions. All share one frame: if their frames differ, as for
+            photos of different sizes, scale the positions to one range first.
         seed : int
             Chooses a sample of vectors and the words.
         n_words : int

@@ -15,11 +15,11 @@ from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number
 
-FEW_ROWS = 4  # with fewer rows than this, packing for BLAS costs more than it gives
+FEW_ROWS = 4  # with fewer rows than this, packing for BLAS costs more than it saves
 
 
 class FeatureSum(Kernel):
-    """k(x, y) = finish(Σ_i term(x_i, y_i)), through compiled loops, dense or sparse.
+    """k(x, y) = finish(Σ_i term(x_i, y_i)), computed by compiled loops, dense or sparse.
 
     A subclass names its `_term`. It may measure items once in `_measure`, and turn sums into
     values in `_finish` with the measures of both items. `_roundings` bounds the roundings of one
@@ -30,7 +30,7 @@ class FeatureSum(Kernel):
     _roundings: ClassVar[int] = 6
 
     def _measure(self, X: Any) -> npt.NDArray[np.float64] | None:
-        """Return one number per item, kept beside it, or None."""
+        """Return one number per item, kept with the item, or None."""
         return None
 
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
@@ -45,7 +45,7 @@ class FeatureSum(Kernel):
         return {"rows": X} if measures is None else {"rows": X, "measures": measures}
 
     def sound(self, P: Prepared) -> bool:
-        """Whether rows are as wide as they say, and of numbers that the loops know."""
+        """Whether the rows have the form recorded for the items, and types the loops support."""
         return is_sound(P, P.rows) and P.parts.get("measures", np.empty(0)).dtype == np.float64
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
@@ -75,7 +75,7 @@ class FeatureSum(Kernel):
 
 
 class DotProduct(FeatureSum):
-    """A function of ⟨f(x), f(y)⟩ with a cheap f: many pairs at once go through BLAS."""
+    """A function of ⟨f(x), f(y)⟩ with a cheap f; BLAS computes many pairs at once."""
 
     _term: ClassVar[Any] = _loops.DotTerm()
     tile_shape = (512, 4096)
@@ -93,7 +93,7 @@ class DotProduct(FeatureSum):
         plain = isinstance(self._term, _loops.DotTerm) and items.is_sparse(X)
         if not plain or min(X.shape[0], Y.shape[0]) < FEW_ROWS:
             return super()._fill_sums(X, Y, out)
-        # a product of sparse matrices meets common features only, a loop over pairs all of them
+        # a product of sparse matrices visits common features only, a loop over pairs all of them
         out[:] = (X.astype(out.dtype) @ Y.astype(out.dtype).T).toarray()
         return None
 
@@ -120,11 +120,11 @@ class ExpDistance(FeatureSum):
         np.exp(sums, out=sums)
 
     def rate(self, n_features: int) -> float:
-        """Return gamma, or what stands for it by default."""
+        """Return gamma, or its default, 1 / n_features."""
         return 1 / n_features if self.gamma is None else float(self.gamma)
 
     def suited(self, X: Any) -> Kernel:
-        """Return it with gamma by the data, where none was given; see `for_data`."""
+        """Return this kernel, with gamma chosen by `for_data` if none was given."""
         return self if self.gamma is not None else self.for_data(X)
 
     @classmethod
@@ -134,7 +134,7 @@ class ExpDistance(FeatureSum):
         Parameters
         ----------
         X : items
-            The data; a random sample of at most 1,000 items is looked at.
+            The data; a random sample of at most 1,000 items is used.
         seed : int
             Chooses the sample.
 
@@ -149,7 +149,7 @@ class ExpDistance(FeatureSum):
         try:
             sample = probe.prepare(sampled(raw, seed)).rows
         except InputError:
-            probe.prepare(raw)  # says which row it is among all
+            probe.prepare(raw)  # numbers the row among all items
             raise
         sums = np.empty(2 * (items.length(sample),))
         probe._fill_sums(sample, sample, sums)
@@ -157,13 +157,13 @@ class ExpDistance(FeatureSum):
 
 
 def is_sound(P: Prepared, rows: Any) -> bool:
-    """Whether rows that were read from a file have the form of the items they stand for."""
-    plain = items.is_sparse(rows) or rows.flags.c_contiguous  # loops go along the memory
+    """Whether rows read from a file have the form recorded for the items."""
+    plain = items.is_sparse(rows) or rows.flags.c_contiguous  # loops need contiguous rows
     return plain and rows.dtype in (np.float32, np.uint8) and items.form(rows) == P.form
 
 
 def as_type(X: Array, dtype: DType) -> Array:
-    """Return rows as floats of this type, without a copy where they are."""
+    """Return rows as floats of this type, without a copy if they already are."""
     return X.astype(dtype, copy=False)
 
 

@@ -51,11 +51,11 @@ class Cosine(DotProduct):
         return np.asarray(super()._map(P, dtype) * P.measures.astype(dtype)[:, None])
 
     def features(self, P: Prepared) -> Any:
-        """Return the vectors, of length 1."""
+        """Return the vectors, scaled to length 1."""
         return scaled_rows(as_type(P.rows, np.dtype(np.float32)), P.measures)
 
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
-        if a is not None:  # not mapped to unit length before
+        if a is not None:  # not yet scaled to unit length
             sums *= a
             sums *= b
 
@@ -100,11 +100,11 @@ class Polynomial(DotProduct):
     def _finish(self, sums: Array, n_features: int, a: Any, b: Any) -> None:
         sums *= sums.dtype.type(1 / n_features if self.gamma is None else self.gamma)
         sums += sums.dtype.type(self.coef0)
-        with np.errstate(over="ignore"):  # an overflow is reported with the pair it happened at
+        with np.errstate(over="ignore"):  # an overflow is reported with the pair that caused it
             _raise_to(sums, int(self.degree))
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Bound the error: that of the base, and one rounding more, for each factor."""
+        """Bound the error: that of the base, and one more rounding, for each factor."""
         base = super().tolerance(*prepared, dtype=dtype)
         return float((1 + base + unit(dtype)) ** self.degree - 1)
 
@@ -115,8 +115,8 @@ class RBF(ExpDistance):
     Parameters
     ----------
     gamma : float, optional
-        The sharpness. By default an index chooses it by the mean squared distance of the data
-        (`RBF.for_data`); elsewhere it is 1 / n_features then, as in scikit-learn.
+        The sharpness. By default an index chooses it from the mean squared distance of the data
+        (`RBF.for_data`); elsewhere the default is 1 / n_features, as in scikit-learn.
 
     Examples
     --------
@@ -163,8 +163,8 @@ class Laplacian(ExpDistance):
     Parameters
     ----------
     gamma : float, optional
-        The sharpness. By default an index chooses it by the mean distance of the data
-        (`Laplacian.for_data`); elsewhere it is 1 / n_features then, as in scikit-learn.
+        The sharpness. By default an index chooses it from the mean distance of the data
+        (`Laplacian.for_data`); elsewhere the default is 1 / n_features, as in scikit-learn.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The vocabulary-guided pyramid match: bins are clusters inside clusters (P §3.1, note 1)."""
+"""The vocabulary-guided pyramid match (Grauman and Darrell 2007, §3.1, note 1)."""
 
 from typing import Any, Self
 
@@ -16,25 +16,25 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count
 
-VECTORS = 100_000  # that clusters are learned from, at most
-NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: every level has that
+VECTORS = 100_000  # vectors to learn clusters from, at most
+NEIGHBOURS_SHARE = 0.1  # of the points, matched with the nearest set: required on every level
 TIGHTEST = 0.01  # share of clusters whose spread is raised to that of the next
 RULES = ("mass", "diameter")
 
 
 class VocabularyPyramid(Pyramid):
-    """k(Y, Z) = Σ_b (w_b - w_parent(b)) min(n_b(Y), n_b(Z)) over clusters b inside clusters.
+    """k(Y, Z) = Σ_b (w_b - w_parent(b)) min(n_b(Y), n_b(Z)) over nested clusters b.
 
-    The pyramid match for vectors of many dimensions, whose bins follow the data. A pair of points
-    counts with the weight of the smallest cluster that both lie in.
+    The pyramid match for high-dimensional vectors, with bins that follow the data. A pair of
+    points counts with the weight of the smallest cluster that contains both.
 
     Parameters
     ----------
     centers : array_like of float, shape (n_bins, n_features)
-        Where the clusters lie. A point belongs to the nearest cluster of the first level, of
-        those inside it to the nearest, and so on.
+        The centers of the clusters. A point belongs to the nearest cluster of the first level, to
+        the nearest of those inside it, and so on.
     parents : array_like of int, shape (n_bins,)
-        The cluster that each lies in, increasing; -1 for clusters of the first level.
+        The cluster that contains each, in increasing order; -1 on the first level.
     weights : array_like of float, shape (n_bins,)
         w_b ≥ 0, never below that of the parent: otherwise the kernel is not positive
         semi-definite.
@@ -93,7 +93,7 @@ class VocabularyPyramid(Pyramid):
     def levels(self) -> Ids:
         """The level of every cluster, counted from 0."""
         found = np.zeros(len(self.parents), np.int64)
-        for node in np.flatnonzero(self.parents >= 0):  # parents stand before their children
+        for node in np.flatnonzero(self.parents >= 0):  # parents come before their children
             found[node] = found[self.parents[node]] + 1
         return found
 
@@ -118,13 +118,13 @@ class VocabularyPyramid(Pyramid):
     ) -> Self:  # fmt: skip
         """Return this kernel with clusters and weights learned from the data.
 
-        Clusters are found by k-means, and cut again by k-means. Levels are left out that are so
-        fine that a typical set shares less than a tenth of its points with the nearest other set.
+        Clusters are found by k-means, and cut again by k-means. Levels so fine that a typical set
+        shares less than a tenth of its points with the nearest other set are left out.
 
         Parameters
         ----------
         X : items
-            Sets of vectors; at most 100,000 vectors and 1,000 sets are looked at.
+            Sets of vectors; at most 100,000 vectors and 1,000 sets are used.
         seed : int
             Chooses samples and clusters.
         branching : int
@@ -133,8 +133,8 @@ class VocabularyPyramid(Pyramid):
             How many levels there are at most.
         weights : {"mass", "diameter"}
             "mass": a cluster with 1/branching of the points of another counts twice as much, so
-            that equal clusters have 2^level. "diameter": 1 / the spread of a cluster, as printed;
-            in many dimensions that hardly changes from level to level.
+            clusters of equal size have 2^level. "diameter": 1 / the spread of a cluster, as in the
+            paper; in many dimensions the spread hardly changes from level to level.
         normalize : {None, "minimum"}
             As in the class.
 
@@ -181,20 +181,20 @@ def _check_parents(parents: Array, n: int) -> None:
 
 
 def _masses(tree: Tree, branching: int) -> npt.NDArray[np.float64]:
-    """Return 2^level for clusters that share all vectors evenly, more for emptier ones."""
+    """Return 2^level if clusters share the vectors evenly, and more for emptier clusters."""
     shares = np.maximum(tree.sizes, 1) / tree.sizes[tree.parents < 0].sum()
     return np.asarray(shares ** -(np.log(2) / np.log(branching)))
 
 
 def _tightness(tree: Tree) -> npt.NDArray[np.float64]:
-    """Return 1 / spread; a cluster of one vector has none and gets that of tight ones."""
+    """Return 1 / spread; a cluster of one vector has no spread and counts as a tight one."""
     spread = tree.spreads[tree.spreads > 0]
     floor = np.quantile(spread, TIGHTEST) if len(spread) else 1.0
     return np.asarray(1 / np.maximum(tree.spreads, floor))
 
 
 def _nested(weights: npt.NDArray[np.float64], parents: Array) -> npt.NDArray[np.float64]:
-    """Raise weights to those of the clusters they lie in (theory: pyramids)."""
+    """Raise each weight to at least that of the parent cluster (theory: pyramids)."""
     weights = weights.copy()
     for node in np.flatnonzero(parents >= 0):
         weights[node] = max(weights[node], weights[parents[node]])
@@ -202,7 +202,7 @@ def _nested(weights: npt.NDArray[np.float64], parents: Array) -> npt.NDArray[np.
 
 
 def _useful_levels(kernel: VocabularyPyramid, sets: Ragged) -> int:
-    """Return how many levels there are on which sets share points with their nearest ones."""
+    """Return the number of levels on which sets share enough points with the nearest set."""
     levels = kernel.levels
     n_levels = int(levels.max()) + 1
     for level in range(1, n_levels if len(sets) > 1 else 0):

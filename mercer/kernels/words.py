@@ -1,4 +1,4 @@
-"""What kernels of words and positions share: words learned from vectors, and where they stand."""
+"""Words learned from vectors, and their positions, for the kernels that compare both."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from mercer.kernels.sampling import sampled
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.params import check_count
 
-VECTORS_A_WORD = 256  # that words are learned from, at most
+VECTORS_A_WORD = 256  # vectors per word to learn from, at most
 
 
 def learned_words(X: Any, n_words: int, seed: int) -> tuple[Ragged, Array]:
@@ -46,7 +46,7 @@ def words_of(X: Ragged, words: npt.NDArray[np.float32]) -> Ids:
 
 
 def positions_of(X: Ragged, n_coordinates: int | None = None) -> Array:
-    """Return where the vectors of checked sets stand, or say what is wrong with that."""
+    """Return the positions of the vectors of checked sets, or raise InputError."""
     if X.positions is None:
         raise InputError(
             "the sets have no positions. Pass mercer.Ragged(values, offsets, positions)."

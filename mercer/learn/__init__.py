@@ -1,4 +1,4 @@
-"""Metric learning: from constraints to a similarity that can be searched as any other."""
+"""Metric learning: from constraints to a similarity that can be searched like any other."""
 
 from mercer.learn.constraints import (
     Constraints,

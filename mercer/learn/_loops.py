@@ -2,7 +2,7 @@
 
 G is the factor of the metric, A = GᵀG, in coordinates of which d are changed. A projection is a
 product with a matrix near the identity, G ← (I + Y N Yᵀ) G with Y = G V, so A stays positive
-definite whatever is rounded. It costs two products of G and a vector for each column of V.
+definite despite rounding. It costs two products of G and a vector for each column of V.
 """
 
 import math
@@ -13,7 +13,7 @@ from numba import njit
 from mercer.runtime.jit import cached_njit
 
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
-FLAT = 1e-12  # a determinant so much smaller than the square of its trace is rounding
+FLAT = 1e-12  # a determinant smaller than this share of the squared trace is rounding
 HALVINGS = 60  # of an interval: down to rounding
 
 
@@ -56,8 +56,8 @@ def _add_outer(G, y, g):  # type: ignore[no-untyped-def]
 def _pair_step(p, rest, inverse, slack):  # type: ignore[no-untyped-def]
     """Return x with 1 / (1/p - x) + rest = 1 / (inverse + x / slack): distance and bound meet.
 
-    The distance p that is learned grows with x, the bound ξ = 1/inverse shrinks; what of the
-    distance is not learned, `rest`, stays (theory: outside). Without it, x = (1/p - 1/ξ) slack /
+    The learned distance p grows with x and the bound ξ = 1/inverse shrinks; `rest`, the part of
+    the distance that is not learned, stays (theory: outside). Without it, x = (1/p - 1/ξ) slack /
     (slack + 1). There is one root between -slack/ξ and 1/p.
     """
     square = -rest / slack
@@ -73,11 +73,11 @@ def _pair_step(p, rest, inverse, slack):  # type: ignore[no-untyped-def]
 def project_pairs(  # type: ignore[no-untyped-def]
     G, Z, pairs, signs, bounds, rests, duals, order, slack
 ):
-    """Project on pairs in this order, in place of G and the dual variables.
+    """Project on pairs in this order, changing G and the dual variables in place.
 
     M eq. 4, theory: projections.
 
-    A pair with sign 1 is to be at most `bounds` apart, one with sign -1 at least. The bound that
+    A pair with sign 1 should be at most `bounds` apart, one with sign -1 at least. The bound that
     slack moves, ξ, follows from the dual variable: 1/ξ = 1/bound - sign λ / slack.
     """
     d = G.shape[0]
@@ -122,8 +122,8 @@ def _triple_step(s, det, margin, dual, price):  # type: ignore[no-untyped-def]
     """Return the step after which a triple lacks as much as its dual variable pays for.
 
     That is (s - 2 a D) / (1 + a s - a² D) + m = (λ + a) / price. The left side falls with a: from
-    infinity, where the denominator is 0 and the metric would end, to 0 at the step that makes the
-    triple hold. At a = -λ it lets go.
+    infinity, where the denominator is 0 and the metric would degenerate, to 0 at the step that
+    makes the triple hold. At a = -λ the dual variable becomes 0.
     """
     low, high = -dual, _hard_step(s, det, margin)
     if high <= low:

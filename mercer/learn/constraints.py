@@ -1,4 +1,4 @@
-"""What a metric is to learn: which items belong together, which apart, and which nearer."""
+"""Constraints on a metric: which items should be near, which far, and which nearer than others."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count, check_number
 
-PER_PAIR_OF_CLASSES = 20  # of labels: so many similar and so many dissimilar pairs by default
-SAMPLE = 1000  # items whose distances tell what is far in a space of parameters
-DRAWS = 20  # rounds of looking for items that are far
+PER_PAIR_OF_CLASSES = 20  # similar pairs, and as many dissimilar pairs, by default
+SAMPLE = 1000  # pairs whose median distance tells what is far in a space of parameters
+DRAWS = 20  # rounds of drawing items that are far
 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """Pairs that are to be near or far, and triples of which one pair is to be nearer.
+    """Pairs that should be near or far, and triples of which one pair should be nearer.
 
-    Made by `from_labels`, `from_pairs`, `from_triples` and `from_nearness`; added with ``+``.
+    Made by `from_labels`, `from_pairs`, `from_triples` and `from_nearness`; joined with ``+``.
 
     Attributes
     ----------
     pairs : ndarray of int64, shape (n_pairs, 2)
         Rows of the items given to `fit`.
     similar : ndarray of bool, shape (n_pairs,)
-        Whether a pair is to be near, or else far.
+        Whether a pair should be near; otherwise it should be far.
     triples : ndarray of int64, shape (n_triples, 3)
-        Rows (i, j, k): i is to be nearer to j than to k.
+        Rows (i, j, k): i should be nearer to j than to k.
     margins : ndarray of float64, shape (n_triples,)
         By how much, in squared distances.
 
@@ -78,7 +78,7 @@ class Constraints:
 
     @property
     def largest(self) -> int:
-        """The largest row that is named."""
+        """The largest row number in the constraints."""
         return int(max(self.pairs.max(initial=-1), self.triples.max(initial=-1)))
 
 
@@ -91,7 +91,7 @@ def from_labels(y: npt.ArrayLike, n_constraints: int | None = None, seed: int = 
     y : array_like, shape (n_items,)
         The label of every item.
     n_constraints : int, optional
-        How many pairs at most, half of them similar; the same pair is kept once. By default 40
+        How many pairs at most, half of them similar; duplicates are dropped. By default 40
         for each pair of classes, at least 1,000.
     seed : int
         Chooses the pairs.
@@ -143,7 +143,7 @@ def _far_pairs(members: Ids, n: int, rng: np.random.Generator) -> Ids:
         return np.empty((0, 2), np.int64)
     first = rng.integers(0, len(members), n)
     size, start = sizes[members[order[first]]], starts[members[order[first]]]
-    # so many places after the end of the class, around all items
+    # a random number of places after the end of the class, wrapping around
     second = (start + size + rng.integers(0, len(members) - size)) % len(members)
     return _different(order[np.column_stack([first, second])])
 
@@ -157,7 +157,7 @@ def _different(pairs: Ids) -> Ids:
 def from_pairs(
     similar: npt.ArrayLike | Sequence[Any] = (), dissimilar: npt.ArrayLike | Sequence[Any] = ()
 ) -> Constraints:
-    """Return pairs that are to be near, and pairs that are to be far.
+    """Return pairs that should be near, and pairs that should be far.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def from_pairs(
 
 @border
 def from_triples(triples: npt.ArrayLike, margin: float = 0.0) -> Constraints:
-    """Return triples (i, j, k): item i is to be nearer to j than to k.
+    """Return triples (i, j, k): item i should be nearer to j than to k.
 
     Parameters
     ----------
@@ -203,19 +203,19 @@ def from_nearness(
     parameters: npt.ArrayLike, n_near: int = 10, n_far: int = 10, threshold: float | None = None,
     seed: int = 0,
 ) -> Constraints:  # fmt: skip
-    """Return pairs by nearness in a space of parameters, such as poses (M section 4.2).
+    """Return pairs by nearness in a space of parameters, such as poses.
 
     Each item is similar to the items with the nearest parameters, and dissimilar to random ones
-    whose parameters are farther than a threshold.
+    whose parameters are farther than a threshold (Kulis, Jain and Grauman 2009, §4.2).
 
     Parameters
     ----------
     parameters : array_like, shape (n_items, n_parameters)
-        Of every item.
+        The parameters of every item.
     n_near, n_far : int
-        How many similar and dissimilar pairs each item begins.
+        How many similar and dissimilar pairs to form from each item.
     threshold : float, optional
-        The Euclidean distance of parameters from which on items are far; by default the median
+        The Euclidean distance of parameters beyond which items are far; by default the median
         over a sample.
     seed : int
         Chooses the far items.
@@ -256,7 +256,7 @@ def _nearest(P: Array, n: int) -> Ids:
 
 
 def _distant(P: Array, n: int, threshold: float, rng: np.random.Generator) -> Ids:
-    """Draw n far items for each item; fewer where hardly any is far."""
+    """Draw n far items for each item; fewer if few are far."""
     first = np.repeat(np.arange(len(P)), n)
     second = rng.integers(0, len(P), len(first))
     for _ in range(DRAWS):

@@ -1,4 +1,4 @@
-"""Learn a metric from constraints, explicitly or in the space of any kernel (M)."""
+"""Learn a metric of vectors, or in any kernel's space (Kulis, Jain and Grauman 2009)."""
 
 import warnings
 from typing import Any, Self
@@ -22,13 +22,13 @@ PERCENTILES = 1, 99
 
 
 class ITML(Params):
-    """The metric nearest to the given one that brings similar items near and others apart.
+    """The metric nearest to the given one that moves similar items together and others apart.
 
-    Information-theoretic metric learning: of all A with d_A(x, y) ≤ `upper` for similar pairs and
-    ≥ `lower` for dissimilar ones, the one nearest to the identity by the LogDet divergence, where
-    bounds may be moved at a price. Without a kernel, d_A(x, y) = (x - y)ᵀ A (x - y). With one, A
-    acts in the kernel's space on the span of some basis items, and nothing but kernel values is
-    needed. Distances are squared everywhere.
+    Information-theoretic metric learning (Kulis, Jain and Grauman 2009): of all A with
+    d_A(x, y) ≤ `upper` for similar pairs and ≥ `lower` for dissimilar ones, the one nearest to the
+    identity by the LogDet divergence, where bounds may be moved at a price. Without a kernel,
+    d_A(x, y) = (x - y)ᵀ A (x - y). With one, A acts in the kernel's space on the span of some basis
+    items, and only kernel values are needed. All distances are squared.
 
     Parameters
     ----------
@@ -38,17 +38,17 @@ class ITML(Params):
         The price of moving a bound: the larger, the more constraints hold, and the farther the
         metric is from the given one. Choose it by cross-validation.
     upper, lower : float, optional
-        How far similar pairs are apart at most, and dissimilar pairs at least. By default the
+        The largest distance of similar pairs, and the smallest of dissimilar pairs. By default the
         1st and the 99th percentile of the squared distances of 100 items.
     max_iter : int
-        Sweeps over all constraints, at most.
+        How many sweeps over all constraints at most.
     tol : float
-        Learning stops when `gap_` is not above it.
+        Learning stops when `gap_` is at most this.
     n_basis : int
-        With a kernel: how many items, drawn from those given to `fit`, the metric is learned in
-        the span of.
+        With a kernel: how many basis items to draw from those given to `fit`; the metric is
+        learned in their span.
     n_constraints : int, optional
-        How many pairs are made of labels; see `mercer.learn.from_labels`.
+        How many pairs to make from labels; see `mercer.learn.from_labels`.
     seed : int
         Chooses basis, pairs and the order of the projections.
 
@@ -126,7 +126,7 @@ class ITML(Params):
         X : items
             The items that constraints name by their rows.
         y : array_like of shape (len(X),), or Constraints
-            Labels, of which random pairs are made; or constraints (`mercer.learn.from_pairs`,
+            Labels, from which random pairs are made; or constraints (`mercer.learn.from_pairs`,
             `from_triples`, `from_nearness`).
         show_progress : bool, optional
             Whether to show a progress bar; by default on terminals, for work of over a second.
@@ -143,9 +143,9 @@ class ITML(Params):
     def partial_fit(self, X: Any, y: Any, *, show_progress: bool | None = None) -> Self:
         """Learn from further constraints, starting from what was learned before; return self.
 
-        The metric becomes the one nearest to the present metric that obeys the new constraints.
-        Older ones are not looked at again. One pair costs two products of a d x d matrix and a
-        vector, and with a kernel the kernel values of its items to the basis.
+        The metric becomes the one nearest to the present metric that meets the new constraints.
+        Older constraints are not revisited. One pair costs two products of a d x d matrix and a
+        vector and, with a kernel, the kernel values of its items with the basis.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class ITML(Params):
         return BasisSpace.of(kernels.get(self.kernel), chosen)
 
     def _new_bounds(self, space: Space, X: Any) -> tuple[float, float]:
-        """Return the bounds given, or percentiles of distances: 0 would forbid every metric."""
+        """Return the given bounds, or percentiles of nonzero distances: no metric reaches 0."""
         if self.upper is not None and self.lower is not None:
             return float(self.upper), float(self.lower)
         sample = sampled(X, [self.seed, 2], SAMPLE)
@@ -207,7 +207,7 @@ class ITML(Params):
         return float(upper), float(lower)
 
     def _keep(self, space: Space) -> None:
-        """Remember the space, and begin with the metric as given."""
+        """Keep the space, and begin with the metric as given."""
         for name in ("n_features_", "basis_", "weights_"):
             vars(self).pop(name, None)
         if isinstance(space, VectorSpace):
@@ -218,7 +218,7 @@ class ITML(Params):
             self.factor_ = np.eye(space.weights.shape[1])
 
     def _learn(self, space: Space, X: Any, constraints: Constraints) -> None:
-        """Solve, of the items that constraints name, what can be changed; keep how it went."""
+        """Learn from the items that the constraints name, and keep the outcome."""
         rows, named = _renumbered(constraints)
         P: Any = space.prepare(items.take(X, rows))
         Z = space.coordinates(P)
@@ -270,7 +270,10 @@ class ITML(Params):
 
     @property
     def coefficients_(self) -> Matrix:
-        """With a kernel: S of G = I + Φ S Φᵀ, shape (c, c); it is not symmetric (M lemma 2)."""
+        """With a kernel: S of G = I + Φ S Φᵀ, shape (c, c), not symmetric.
+
+        See Kulis, Jain and Grauman (2009), lemma 2.
+        """
         space = self._space
         if isinstance(space, VectorSpace):
             raise InputError(
@@ -291,7 +294,7 @@ class ITML(Params):
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Return vectors whose Euclidean distances are the learned ones, shape (len(X), d).
 
-        With a kernel they lack what lies outside of the span of the basis: `kernel_` has it.
+        With a kernel, they lack what lies outside the span of the basis; `kernel_` includes it.
 
         Parameters
         ----------
@@ -308,7 +311,7 @@ class ITML(Params):
 
 
 def _require_order(upper: float, lower: float) -> None:
-    """Swapped bounds are met by every metric: nothing would be learned, and nobody told."""
+    """Raise InputError for swapped bounds, from which nothing would be learned."""
     if upper >= lower:
         raise InputError(
             f"upper is {float(upper):.6g} and lower is {float(lower):.6g}, the wrong way "
@@ -318,7 +321,7 @@ def _require_order(upper: float, lower: float) -> None:
 
 
 def _renumbered(constraints: Constraints) -> tuple[npt.NDArray[np.int64], Constraints]:
-    """Return the rows that constraints name, and constraints that name places among these."""
+    """Return the rows that constraints name, and the constraints renumbered to these rows."""
     rows, places = np.unique(
         np.concatenate([constraints.pairs.ravel(), constraints.triples.ravel()]),
         return_inverse=True,

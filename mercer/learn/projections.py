@@ -1,4 +1,4 @@
-"""Information-theoretic metric learning: LogDet projections until they agree (M section 3.2)."""
+"""Metric learning by LogDet projections (Kulis, Jain and Grauman 2009, §3.2)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ Matrix = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 BLOCK = 20_000  # constraints between two steps of the progress bar
 TINY = 1e-150  # squares of distances below would be 0
-ROUNDING = 1e-6  # of a bound: what it leaves open
+ROUNDING = 1e-6  # of a bound: how far rounding may miss it
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How far learning came.
+    """The outcome of learning.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _State:
-    """What projections change: the factor, and the dual variables of pairs and triples."""
+    """The state that projections change: the factor, and the dual variables of constraints."""
 
     G: Matrix
     duals: Matrix
@@ -53,22 +53,22 @@ class _State:
 
 @dataclass(frozen=True)
 class Problem:
-    """Constraints on squared distances of coordinates, of which a metric may be learned.
+    """Constraints on squared distances of coordinates, from which to learn a metric.
 
     Attributes
     ----------
     Z : ndarray of float64, shape (n_items, d)
         The coordinates of the items that constraints name.
     constraints : Constraints
-        What is asked for.
+        The constraints.
     bounds : ndarray of float64, shape (n_pairs,)
-        How near similar pairs are to be at most, and dissimilar ones at least.
+        The largest distance of each similar pair, and the smallest of each dissimilar pair.
     rests : ndarray of float64, shape (n_pairs,)
-        What of their distances lies outside of the coordinates, so that no metric changes it
+        The part of each distance that lies outside the coordinates, so that no metric changes it
         (theory: outside).
     margins : ndarray of float64, shape (n_triples,)
-        By how much the second distance of a triple is to be larger than the first, both inside
-        of the coordinates.
+        By how much the second distance of a triple must exceed the first, both inside the
+        coordinates.
     slack : float
         The price of moving a bound: the larger, the more of them hold.
     """
@@ -81,7 +81,7 @@ class Problem:
     slack: float
 
     def solve(self, G: Matrix, max_iter: int, tol: float, rng: np.random.Generator) -> Outcome:
-        """Change the factor G, in place, to that of the nearest metric that obeys."""
+        """Set G, in place, to the factor of the nearest metric that meets the constraints."""
         state = _State(G, np.zeros(len(self.bounds)), np.zeros(len(self.margins)), self._prices(G))
         gap, n_iter = self._gap(state), 0
         steps = max_iter * (len(self._learnable) + len(self._sound))
@@ -93,7 +93,7 @@ class Problem:
         return Outcome(gap, n_iter, float(held.mean()), np.flatnonzero(self._hopeless & ~held))
 
     def _prices(self, G: Matrix) -> Matrix:
-        """Return what a triple pays for lacking 1: slack, in units of its own distances."""
+        """Return the price for missing a triple by 1: slack, in units of its own distances."""
         scales = self._distances(G)[1].mean(axis=0)
         return np.asarray(self.slack / np.maximum(scales, TINY) ** 2)
 
@@ -120,8 +120,8 @@ class Problem:
         """Return the largest departure from the conditions of optimality (theory: projections).
 
         A constraint with a dual variable above 0 must hold with equality, any other must hold.
-        What is missing is told as a share of the bound that slack has moved; of triples, as a
-        share of their two distances.
+        Departures are shares of the bound that slack has moved; for triples, of the sum of their
+        two distances.
         """
         near, (short, long) = self._distances(state.G)
         moved = 1 / (1 / self.bounds - self._signs * state.duals / self.slack)
@@ -143,7 +143,7 @@ class Problem:
 
     @lazy
     def _same(self) -> Flags:
-        """Which pairs have the same coordinates, so that no metric moves them."""
+        """Which pairs have the same coordinates, so that no metric moves them apart."""
         return self._distances(np.eye(self.Z.shape[1]))[0] <= _loops.FLAT * self.bounds
 
     @lazy

@@ -1,4 +1,4 @@
-"""Where a metric is learned: in the vectors themselves, or in the span of some basis items."""
+"""The spaces in which a metric is learned: vectors, or the span of some basis items."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,12 +16,12 @@ from mercer.runtime.arrays import Ids
 from mercer.runtime.lazy import lazy
 
 Matrix = npt.NDArray[np.float64]
-BLOCK = 4096  # pairs whose kernel values are asked for in one go
+BLOCK = 4096  # pairs whose kernel values are computed at a time
 
 
 @dataclass(frozen=True)
 class VectorSpace:
-    """Dense vectors as they are, of this many features."""
+    """The space of dense vectors with this many features."""
 
     n_features: int
 
@@ -51,13 +51,13 @@ class VectorSpace:
         return found
 
     def rests(self, P: Matrix, Z: Matrix, pairs: Ids) -> Matrix:
-        """Return what of these distances lies outside of the coordinates Z: nothing."""
+        """Return the part of these distances outside the coordinates Z: none."""
         return np.zeros(len(pairs))
 
 
 @dataclass(frozen=True)
 class BasisSpace:
-    """The span of some basis items in the kernel's space, by an orthonormal basis of it.
+    """The span of some basis items in the kernel's space, with an orthonormal basis.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class BasisSpace:
 
     @classmethod
     def of(cls, kernel: Kernel, chosen: Any) -> Self:
-        """Return the span of these items, without directions that rounding made.
+        """Return the span of these items, without directions that are rounding errors.
 
         Directions of negative eigenvalues, which a kernel that is not positive semi-definite
         has, are left out as well.
@@ -116,7 +116,7 @@ class BasisSpace:
         return np.asarray(np.maximum(own[pairs].sum(axis=1) - 2 * values, 0))
 
     def rests(self, P: Prepared, Z: Matrix, pairs: Ids) -> Matrix:
-        """Return what of these distances lies outside of the coordinates Z (theory: outside)."""
+        """Return the part of these distances outside the coordinates Z (theory: outside)."""
         if not len(pairs):
             return np.empty(0)
         inside = np.empty(len(pairs))

@@ -1,4 +1,4 @@
-"""The methods: each one joins an embedding and a searcher into an index."""
+"""The methods: each one combines an embedding and a searcher into an index."""
 
 from mercer.methods.certified import brute, exact
 from mercer.methods.fast import graph, inverted, kpca_pq

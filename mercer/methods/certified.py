@@ -10,19 +10,19 @@ def exact(
     kernel: str | Kernel, *, n_landmarks: int = 1024, n_components: int = 128,
     landmarks: str = "random", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index whose answers are proven: no item outside scores higher (E appendix A).
+    """Return an index whose answers are proven: no other item scores higher.
 
-    Items are projected on the span of landmarks in the kernel's space. The projection and the
-    norm of what it loses bound the kernel from above, in one inner product; items are evaluated
-    in the order of their bounds until no bound is left above the k-th best score.
+    Items are projected onto the span of landmarks in the kernel's space. The projection and the
+    norm of its residual bound the kernel from above, in one inner product (Bourrier et al. 2015,
+    appendix A); items are evaluated in the order of their bounds until no bound is left above the
+    k-th best score.
 
     Parameters
     ----------
     kernel : str or Kernel
         A positive semi-definite similarity.
     n_landmarks : int
-        How many items the projection goes through. More give tighter bounds, and each query
-        costs as many kernel values.
+        How many landmarks. More give tighter bounds, but every query is compared with all of them.
     n_components : int
         Dimensions of the projection. More give tighter bounds and take more memory.
     landmarks : {"random", "kmeans++", "farthest"}
@@ -50,7 +50,7 @@ def brute(kernel: str | Kernel) -> Index:
     """Return an index that compares every query with every item.
 
     Every answer is exact, for any kernel, positive semi-definite or not, and nothing is learned.
-    What others find, and how fast, is measured against it.
+    The recall and speed of other methods are measured against it.
 
     Parameters
     ----------

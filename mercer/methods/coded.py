@@ -1,12 +1,12 @@
-"""How codes are searched, for all methods that have codes of bits.
+"""How codes are searched, for all methods with binary codes.
 
 ================ ==========================================================================
 `codes`          how the most promising codes are found
 ================ ==========================================================================
 "asymmetric"     all codes are scanned, and the query keeps its projections y: Σ ± y
 "hamming"        all codes are scanned, by the Hamming distance to the query's own bits
-"lists"          Charikar's sorted lists with ε = 1: fewer codes are looked at
-a `Searcher`     that one, such as ``SortedLists(epsilon=0.5)``, with the method's own code
+"lists"          Charikar's sorted lists with ε = 1: only some of the codes are read
+a `Searcher`     that searcher, such as ``SortedLists(epsilon=0.5)``, with the method's code
 ================ ==========================================================================
 """
 
@@ -18,7 +18,7 @@ WAYS = ("asymmetric", "hamming", "lists")
 
 
 def over_codes(code: Sign, codes: str | Searcher) -> Searcher:
-    """Return the searcher that `codes` asks for, over a code.
+    """Return the searcher that `codes` names, over a code.
 
     Examples
     --------

@@ -11,22 +11,22 @@ def kpca_pq(
     kernel: str | Kernel, *, n_bytes: int = 8, n_landmarks: int = 1024, n_components: int = 64,
     balance: str = "permute", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index by kernel PCA and product codes of a few bytes (E §4).
+    """Return an index with product codes of kernel PCA vectors (Bourrier et al. 2015, §4).
 
-    All codes are compared with every query, and the most promising items by the kernel itself.
+    Every query is compared with all codes, and the kernel ranks the most promising items.
 
     Parameters
     ----------
     kernel : str or Kernel
         The similarity.
     n_bytes : int
-        How many bytes an item is kept as.
+        Bytes per code.
     n_landmarks : int
-        How many items the projection goes through; each query costs as many kernel values.
+        How many landmarks; every query is compared with all of them.
     n_components : int
         Dimensions of the projection.
     balance : {"permute", "deal", "none", "rotate", "opq"}
-        How dimensions are mixed before they are cut; see `mercer.codes.Product`.
+        How dimensions are mixed before they are cut into groups; see `mercer.codes.Product`.
     seed : int
         Chooses landmarks, mixing and first centroids.
 
@@ -50,9 +50,9 @@ def inverted(
     n_components: int | None = None, n_lists: int | None = None, n_bytes: int | None = None,
     n_probe: int | None = None, seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index by inverted lists: the fastest way to nearly all of the true answer.
+    """Return an index with inverted lists, the fastest way to nearly all of the true answer.
 
-    Items become vectors whose distances rank as the kernel, and the vectors short codes in many
+    Items become vectors whose distances rank them as the kernel does, kept as short codes in many
     lists. A query scans the codes of the nearest lists, and the kernel ranks the best of them.
 
     Parameters
@@ -62,13 +62,13 @@ def inverted(
     embedding : {"auto", "kpca", "explicit", "additive"}
         How items become vectors; see `mercer.embeddings.Euclidean`.
     n_landmarks, n_components : int, optional
-        As there; chosen from the number of items and the spectrum by default.
+        As there; by default chosen from the number of items and the spectrum.
     n_lists : int, optional
         How many lists; near √n by default.
     n_bytes : int, optional
-        How many bytes an item is kept as; one for four components by default.
+        Bytes per code; by default one for every four components.
     n_probe : int, optional
-        How many lists a query looks into, on average; `search(..., effort=)` changes it for one
+        How many lists a query scans, on average; `search(..., effort=)` changes it for one
         search. See `mercer.search.Inverted`.
     seed : int
         Chooses landmarks and centroids.
@@ -94,7 +94,7 @@ def graph(
     n_components: int | None = None, n_links: int = 16, ef_build: int = 60, ef: int | None = None,
     seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index by a navigable graph over vectors of one byte a dimension.
+    """Return an index with a navigable graph over vectors of one byte per dimension.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ def graph(
     embedding : {"auto", "kpca", "explicit", "additive"}
         How items become vectors; see `mercer.embeddings.Euclidean`.
     n_landmarks, n_components : int, optional
-        As there; chosen from the number of items and the spectrum by default.
+        As there; by default chosen from the number of items and the spectrum.
     n_links, ef_build : int
-        How many links a row has, and how hard the best are looked for; see `mercer.search.Graph`.
+        How many links a row has, and how thoroughly they are chosen; see `mercer.search.Graph`.
     ef : int, optional
-        How many rows a query keeps in mind; `search(..., effort=)` changes it for one search.
+        How many rows a query keeps track of; `search(..., effort=)` changes it for one search.
     seed : int
         Chooses landmarks.
 

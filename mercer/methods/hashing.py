@@ -1,4 +1,4 @@
-"""Binary codes of the papers: hash functions for any kernel."""
+"""Methods with binary codes: hash functions for any kernel."""
 
 from mercer.codes import Sign
 from mercer.embeddings import (
@@ -19,16 +19,17 @@ def klsh(
     rank: int | None = None, scale: float | None = None, center: str = "both",
     normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index by Kernelized LSH: one bit for each random direction in the kernel's space.
+    """Return an index with kernelized LSH: one bit per random direction in the kernel's space.
 
-    Bits are compared first, and the most promising items by the kernel itself.
+    Codes are compared first, and the kernel ranks the most promising items (Kulis and Grauman
+    2012).
 
     Parameters
     ----------
     kernel : str or Kernel
         The similarity; it need not be positive semi-definite.
     n_bits : int
-        How many bits an item is kept as.
+        Bits per code.
     n_landmarks, subset, rank, scale, center, normalize
         As in `mercer.embeddings.KLSHDirections`.
     codes : {"asymmetric", "hamming", "lists"} or Searcher
@@ -57,20 +58,20 @@ def kpca_lsh(
     n_landmarks: int = 1024, hyperplanes: str = "orthogonal", landmarks: str = "random",
     normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index by kernel PCA and hyperplanes through its centred vectors (E §3).
+    """Return an index with hyperplanes through centred kernel PCA (Bourrier et al. 2015, §3).
 
     Parameters
     ----------
     kernel : str or Kernel
         The similarity.
     n_bits : int
-        How many bits an item is kept as.
+        Bits per code.
     n_components : int, optional
         Dimensions of the projection; as many as bits by default, as in the paper.
     n_landmarks, landmarks, normalize
         As in `mercer.embeddings.KernelPCA`.
     hyperplanes : {"orthogonal", "gaussian"}
-        How they are drawn; see `mercer.codes.Sign`.
+        How the hyperplanes are drawn; see `mercer.codes.Sign`.
     codes : {"asymmetric", "hamming", "lists"} or Searcher
         How codes are searched; see `mercer.methods.coded`.
     seed : int
@@ -97,16 +98,16 @@ def lsh(
     kernel: str | Kernel = "cosine", *, n_bits: int = 256, hyperplanes: str = "orthogonal",
     codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index of vectors by random hyperplanes, Charikar's LSH.
+    """Return an index of vectors with random hyperplanes, Charikar's LSH.
 
     Parameters
     ----------
     kernel : str or Kernel
-        One whose vectors are known (`mercer.embeddings.Explicit`): cosine, linear, RBF, χ², ...
+        A kernel with known vectors (`mercer.embeddings.Explicit`): cosine, linear, RBF, χ², ...
     n_bits : int
-        How many bits an item is kept as.
+        Bits per code.
     hyperplanes : {"orthogonal", "gaussian"}
-        How they are drawn; see `mercer.codes.Sign`.
+        How the hyperplanes are drawn; see `mercer.codes.Sign`.
     codes : {"asymmetric", "hamming", "lists"} or Searcher
         How codes are searched; see `mercer.methods.coded`.
     seed : int
@@ -128,14 +129,16 @@ def rmmh(
     kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int = 1024, n_items: int = 32,
     C: float = 1000.0, normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index by random maximum margin hashing: bits that split items widely (E §3.2).
+    """Return an index with random maximum margin hashing (Bourrier et al. 2015, §3.2).
+
+    Each bit splits a few randomly labelled items with a wide margin.
 
     Parameters
     ----------
     kernel : str or Kernel
         The similarity.
     n_bits : int
-        How many bits an item is kept as.
+        Bits per code.
     n_landmarks, n_items, C, normalize
         As in `mercer.embeddings.MaxMarginDirections`.
     codes : {"asymmetric", "hamming", "lists"} or Searcher
@@ -163,14 +166,16 @@ def fourier(
     kernel: str | Kernel, *, n_bits: int = 256, scale: float | None = None, n_components: int = 64,
     n_landmarks: int = 300, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index by binary Fourier codes: signs of random cosines (K §6.7).
+    """Return an index with binary Fourier codes: signs of random cosines.
+
+    Kulis and Grauman (2012) compare with these codes in §6.7.
 
     Parameters
     ----------
     kernel : str or Kernel
         The similarity. RBF and Laplacian on dense vectors need no landmark.
     n_bits : int
-        How many bits an item is kept as.
+        Bits per code.
     scale, n_components, n_landmarks
         As in `mercer.embeddings.FourierDirections`.
     codes : {"asymmetric", "hamming", "lists"} or Searcher

@@ -15,7 +15,7 @@ def learned(
     kernel: str | Kernel, *, n_bits: int = 256, hyperplanes: str = "orthogonal",
     n_landmarks: int = 1024, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index by hash functions that carry a learned metric (M section 3).
+    """Return an index with hash functions for a learned metric (Kulis, Jain and Grauman 2009, §3).
 
     A metric of vectors hashes by the signs of rᵀGx (`mercer.embeddings.Explicit`). One learned
     over the linear or the cosine kernel, or over a pyramid of sets, hashes by rᵀGφ(x), without a
@@ -26,14 +26,15 @@ def learned(
     Parameters
     ----------
     kernel : Kernel
-        A learned kernel, `mercer.learn.ITML(...).fit(X, y).kernel_`, or ``.normalized()`` of it to
-        rank by angles, or ``.radial(gamma)`` to rank by distances.
+        A learned kernel, `mercer.learn.ITML(...).fit(X, y).kernel_`, or its ``.normalized()`` to
+        rank by angles, or its ``.radial(gamma)`` to rank by distances.
     n_bits : int
-        How many bits an item is kept as.
+        Bits per code.
     hyperplanes : {"orthogonal", "gaussian"}
-        How they are drawn; see `mercer.codes.Sign`. Those of `LearnedDirections` are Gaussian.
+        How the hyperplanes are drawn; see `mercer.codes.Sign`. Those of `LearnedDirections` are
+        Gaussian.
     n_landmarks : int
-        Of kernel PCA; not used elsewhere.
+        Landmarks of kernel PCA; not used otherwise.
     codes : {"asymmetric", "hamming", "lists"} or Searcher
         How codes are searched; see `mercer.methods.coded`.
     seed : int

@@ -1,4 +1,4 @@
-"""Search by what was learned since: the same items under a new metric."""
+"""Encode the items of an index anew, under a metric that has learned more."""
 
 from mercer.errors import InputError
 from mercer.index import Index
@@ -12,10 +12,10 @@ def relearn(
 ) -> Index:
     """Return an index of the same items under a metric that has learned more.
 
-    `mercer.learn.ITML.partial_fit` changes G and keeps the basis. The index has k(Φ, x) of every
-    item by the coordinates it keeps, so items are encoded anew without a single kernel value
-    between an item and the basis. The old index is not touched: it answers until the new one is
-    there.
+    `mercer.learn.ITML.partial_fit` changes G and keeps the basis. The coordinates that the index
+    keeps give k(Φ, x) of every item, so items are encoded anew without computing a single kernel
+    value between an item and the basis. The old index does not change, and answers until the new
+    one is ready.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def relearn(
 
 
 def _prepared(P: Prepared, kernel: Kernel) -> Prepared:
-    """Return items under a new kernel; what depends on the metric alone is computed anew."""
+    """Return items under a new kernel; only what depends on the metric is computed anew."""
     old, learned = P.kernel.innermost, kernel.innermost
     try:
         if old.over is None:

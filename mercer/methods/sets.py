@@ -12,16 +12,18 @@ def pyramid(
     kernel: str | Kernel, *, n_bits: int = 256, mode: str = "walk",
     codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index of sets by pyramid match hashing (P): no landmark, nothing learned.
+    """Return an index of sets with pyramid match hashing (Grauman and Darrell 2007).
+
+    It needs no landmarks and learns nothing.
 
     Parameters
     ----------
     kernel : Kernel
         A pyramid: `mercer.kernels.PyramidMatch`, `VocabularyPyramid`, `SpatialPyramid` or
-        `ProximityDistribution`, or one of them ``.normalized()``. Bits know angles, which are
+        `ProximityDistribution`, or one of them ``.normalized()``. Bits depend on angles, which are
         those of the normalised kernel.
     n_bits : int
-        How many bits a set is kept as.
+        Bits per code.
     mode : {"walk", "paper"}
         How bits are drawn; see `mercer.embeddings.PyramidDirections`.
     codes : {"asymmetric", "hamming", "lists"} or Searcher

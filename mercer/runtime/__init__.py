@@ -1,1 +1,1 @@
-"""What everything runs on: arrays, threads, compiled code, parameters, the k best."""
+"""What all other modules build on: arrays, threads, compiled code, parameters, the k best."""

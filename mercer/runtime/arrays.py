@@ -1,4 +1,4 @@
-"""Short names for the arrays that functions take and return, and whether one is sparse."""
+"""Short names for the types of arrays, and a test for sparse matrices."""
 
 import sys
 from typing import Any

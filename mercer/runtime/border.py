@@ -1,4 +1,4 @@
-"""The border between users and the package: who asked, on how many threads, with a bar or not."""
+"""The border between users and the package: names in errors, threads and progress bars."""
 
 import functools
 import threading
@@ -17,18 +17,18 @@ class _Asked(threading.local):
 
     n_jobs: int | None = None  # see `mercer.runtime.parallel.count`
     show_progress: bool | None = None  # see `mercer.runtime.progress.bar`
-    at_work: bool = False  # on one of several tasks: whatever it calls is serial and silent
+    at_work: bool = False  # inside a task: everything the task calls is serial and silent
 
 
 asked = _Asked()
 
 
 def border(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Make a function one that users call; use it as a decorator.
+    """Mark a function as one that users call; use it as a decorator.
 
     Errors about input begin with its name, however deep inside they are raised. Its arguments
-    `n_jobs` and `show_progress`, where it has them, hold for everything that is done inside, so
-    that nothing hands them down. Of borders inside borders the outermost gives the name.
+    `n_jobs` and `show_progress`, if it has them, apply to everything it calls, so they need not be
+    passed down. When marked functions call each other, the outermost gives the name.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def border(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
 @contextmanager
 def about(what: str) -> Iterator[None]:
-    """Name what an error about input is about, where a call takes several things."""
+    """Say which input an error is about, in a call that takes several."""
     try:
         yield
     except InputError as error:
@@ -71,7 +71,7 @@ def about(what: str) -> Iterator[None]:
 
 
 def _name(function: Any, args: tuple[Any, ...]) -> str:
-    """Return what users call a function: ``Index.add``, ``Chi2`` or ``ground_truth``."""
+    """Return the name users know a function by: ``Index.add``, ``Chi2`` or ``ground_truth``."""
     name: str = function.__name__
     if "." not in function.__qualname__.rpartition("<locals>.")[2]:
         return name

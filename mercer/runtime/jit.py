@@ -1,4 +1,4 @@
-"""Compile a function and keep its machine code on disk, safely for many processes."""
+"""Compile a function and keep its machine code on disk, where processes may share it."""
 
 import uuid
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-# division by 0 gives infinity: looking for it first would stop vector instructions
+# division by 0 gives infinity: checking for it first would prevent vector instructions
 FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
 
 
 class _UniqueNames(IndexDataCacheFile):  # type: ignore[misc]
-    """Stored machine code whose file names no other process can choose.
+    """Stored machine code under file names that no other process can choose.
 
-    numba counts: two processes that compile for the first time at the same moment both write
-    number 1, and the index of one then leads to the code of the other, for other types.
+    numba numbers its files: two processes that compile for the first time at the same moment both
+    write number 1, and the index of one then leads to the code of the other, for other types.
     """
 
     def _data_name(self, number: int) -> str:

@@ -1,4 +1,4 @@
-"""Values that are computed when they are first asked for."""
+"""Values that are computed on first access."""
 
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
@@ -7,11 +7,11 @@ Value = TypeVar("Value")
 
 
 class lazy(Generic[Value]):  # noqa: N801 - used as a decorator
-    """A property that is computed once for each object and kept beside its attributes.
+    """A property that is computed once for each object and kept among its attributes.
 
-    As `functools.cached_property`, without the lock that Python 3.11 holds there: one for all
-    objects of a class, so that threads wait for each other and a child forked meanwhile waits for
-    ever. Two threads may both compute the value; they keep the same one.
+    Like `functools.cached_property`, without the lock that Python 3.11 holds there: one for all
+    objects of a class, so threads wait for each other and a child forked meanwhile waits forever.
+    Two threads may both compute the value; both get the same one.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class lazy(Generic[Value]):  # noqa: N801 - used as a decorator
 
 
 def forget(instance: Any) -> None:
-    """Let all lazy values of an object be computed again, after what they follow from changed."""
+    """Discard all lazy values of an object, after a change to what they depend on."""
     for cls in type(instance).__mro__:
         for name, value in vars(cls).items():
             if isinstance(value, lazy):

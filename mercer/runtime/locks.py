@@ -1,4 +1,4 @@
-"""Locks that a forked child finds free."""
+"""Locks that are free in a forked child."""
 
 import os
 import threading
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Lock:
-    """A lock that one thread holds at a time, as often as it likes.
+    """A lock that one thread holds at a time, and may take more than once.
 
-    A child that is forked while another thread holds it would wait for ever, because that thread
-    does not exist there. So children begin with new ones.
+    A child forked while another thread holds the lock would wait for it forever, because that
+    thread does not exist in the child. So children begin with new locks.
     """
 
     def __init__(self) -> None:
@@ -19,15 +19,15 @@ class Lock:
         _all.add(self)
 
     def held(self) -> AbstractContextManager[Any]:
-        """Return what holds it in a with statement, after whoever else does.
+        """Return a context manager that waits for the lock and holds it.
 
-        The same one is let go of that was taken, even if a child replaced it meanwhile. It is
-        not written in Python, so that no signal arrives between taking and holding it.
+        The lock released is the one that was taken, even if a child replaced it meanwhile. The
+        context manager is not written in Python, so no signal can interrupt it halfway.
         """
         return self._inner
 
     def renew(self) -> None:
-        """Take a lock that nobody holds."""
+        """Replace the lock with one that nobody holds."""
         self._inner = threading.RLock()
 
 

@@ -1,4 +1,4 @@
-"""What numba cannot say by itself: borrow or prefetch a row, see, count or scatter bits."""
+"""Operations that numba lacks: borrow or prefetch a row; read, count or scatter bits."""
 
 import numpy as np
 from llvmlite import ir
@@ -17,7 +17,7 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads nu
 def borrow(typingctx, matrix, i):  # type: ignore[no-untyped-def]
     """Return row i of a C-contiguous matrix without owning it.
 
-    ``matrix[i]`` would count references, atomically, for every pair of rows.
+    ``matrix[i]`` would update a reference count, atomically, for every pair of rows.
     """
     returned = types.Array(matrix.dtype, 1, "C")
 
@@ -41,7 +41,7 @@ def borrow(typingctx, matrix, i):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def frozen(typingctx, array):  # type: ignore[no-untyped-def]
-    """Return the same array, which compiled code then refuses to change."""
+    """Return the same array, read-only for compiled code."""
     returned = array.copy(readonly=True)
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -52,7 +52,7 @@ def frozen(typingctx, array):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def prefetch(typingctx, matrix, i):  # type: ignore[no-untyped-def]
-    """Ask the memory for row i of a matrix, every cache line of it, and do not wait."""
+    """Request row i of a matrix from memory, every cache line of it, without waiting."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, args[0])
@@ -101,7 +101,7 @@ def popcount(typingctx, word):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def trailing_zeros(typingctx, word):  # type: ignore[no-untyped-def]
-    """Return how many bits below the lowest one set are 0, of a 64-bit word that is not 0."""
+    """Return the number of trailing zero bits of a 64-bit word that is not 0."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.cttz(args[0], ir.IntType(1)(1))
@@ -111,7 +111,7 @@ def trailing_zeros(typingctx, word):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def reaching(typingctx, values, start, floor):  # type: ignore[no-untyped-def]
-    """Compare 64 floats from `start` on with a floor; bit i: value i is at least that."""
+    """Compare 64 floats from `start` on with a floor; bit i is set if value i reaches it."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, args[0])
@@ -128,7 +128,7 @@ def reaching(typingctx, values, start, floor):  # type: ignore[no-untyped-def]
 
 @njit(**FAST)
 def scattered(word):  # type: ignore[no-untyped-def]
-    """Return 64 bits that look random and are another number for every word (SplitMix64)."""
+    """Return 64 bits that look random and differ for every word (SplitMix64)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))

@@ -2,7 +2,7 @@
 
 One level of threading: blocks of work run on Python threads, compiled loops inside are serial
 and release the interpreter lock, and BLAS is held to one thread meanwhile. Threads live only as
-long as one call, so nothing is left behind that a forked child could stumble over.
+long as one call, so none is left to disturb a child forked later.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ from mercer.runtime.locks import Lock
 
 
 def count(n_jobs: int | None = None) -> int:
-    """Return how many threads `n_jobs` asks for; inside of a task there is always one.
+    """Return how many threads `n_jobs` stands for; inside a task, always one.
 
     Parameters
     ----------
     n_jobs : int, optional
         A number of threads; -1 for all cores, -2 for all but one, and so on. By default what the
-        user asked for, then ``OMP_NUM_THREADS`` where it is set, then all cores this process may
-        use.
+        user passed, else ``OMP_NUM_THREADS`` if it is set, else all cores this process may use.
     """
     if asked.at_work:
         return 1
     n_jobs = asked.n_jobs if n_jobs is None else n_jobs
-    if type(n_jobs) is int and n_jobs > 0:  # most often, and asked for at every search
+    if type(n_jobs) is int and n_jobs > 0:  # the usual case, in every search
         return n_jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     cores = cores or 1
@@ -63,8 +62,8 @@ def run(
 ) -> list[Any]:  # fmt: skip
     """Call ``function(*task)`` for every task, on threads, and return the results in order.
 
-    An error stops the rest and is raised as it is; of several, that of the first task. What a task
-    runs in its turn is serial: there is one level of threads.
+    An error stops the remaining tasks and is raised unchanged; of several, that of the first task.
+    Calls of `run` inside a task are serial: there is one level of threads.
 
     Parameters
     ----------
@@ -78,7 +77,7 @@ def run(
         How many threads, see `count`.
     """
     tasks = list(tasks)
-    if asked.at_work:  # on one of several tasks: BLAS is held already
+    if asked.at_work:  # inside a task: BLAS is held already
         return [function(*task) for task in tasks]
     with _OneBlasThread():
         if len(tasks) == 1:
@@ -144,7 +143,7 @@ class _Library(NamedTuple):
         """Return the functions of one library.
 
         OpenBLAS has one number for the whole process. threadpoolctl lets only the first thread
-        that asks change it, so that what one thread sets another one could not restore.
+        that asks change it, so one thread could not restore what another has set.
         """
         for before, after in product(("", "scipy_"), ("", "64_", "_64")):
             names = [f"{before}openblas_{verb}_num_threads{after}" for verb in ("get", "set")]
@@ -157,9 +156,9 @@ class _BlasLimit:
     """Holds BLAS to one thread while at least one call is inside.
 
     The limit is global to the process: the first call in sets it and the last one out restores
-    it, so that overlapping calls cannot leave it behind. Each call is known by an object of its
-    own, which is forgotten where the call was cut off, and what was before is noted first, so
-    that an interruption anywhere is taken back.
+    it, so that overlapping calls cannot leave it behind. Each call is represented by an object of
+    its own, which vanishes if the call is cut off, and the numbers to restore are noted first, so
+    an interruption at any point is undone.
     """
 
     def __init__(self) -> None:
@@ -167,7 +166,7 @@ class _BlasLimit:
         self.inside: weakref.WeakSet[_OneBlasThread] = weakref.WeakSet()
         self.libraries: list[_Library] = []
         self.n_modules = 0
-        # how many threads each library had, beside what sets it
+        # the function that sets each library's threads, and how many it had
         self.before: list[tuple[Callable[[int], object], int]] = []
 
     def enter(self, call: _OneBlasThread) -> None:
@@ -182,9 +181,9 @@ class _BlasLimit:
                         set_threads(1)
 
     def _look(self) -> None:
-        """Find every BLAS that is loaded by now."""
+        """Find every BLAS loaded so far."""
         found = ThreadpoolController().lib_controllers
-        # OpenMP has a number for each thread, which `one_faiss_thread` sets
+        # OpenMP keeps a number for each thread, which `one_faiss_thread` sets
         self.libraries = [
             _Library.of(one)
             for one in found
@@ -195,7 +194,7 @@ class _BlasLimit:
     def leave(self, call: _OneBlasThread) -> None:
         try:
             self._let_go(call)
-        except BaseException:  # an interruption: once more, to the end
+        except BaseException:  # an interruption: try again, to the end
             self._let_go(call)
             raise
 
@@ -234,10 +233,10 @@ class _OneBlasThread:
 
 
 class one_faiss_thread:  # noqa: N801 - used in with statements
-    """Give the module faiss, held to one thread: blocks of work run on threads of ours."""
+    """Provide the module faiss, held to one thread: blocks of work run on our own threads."""
 
     def __enter__(self) -> Any:
-        import faiss  # a second of import, for those who use it
+        import faiss  # takes a second, so only on use
 
         self.faiss, self.before = faiss, faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)

@@ -18,20 +18,20 @@ class Params:
     """An object that is described by the arguments of its constructor.
 
     The constructor stores each argument under its own name; everything else follows from that:
-    ``get_params``, ``set_params``, a ``repr`` that can be typed back, and equality. What it learns
-    later is kept under the names in `learned`, which end in an underscore; parameters and learned
-    values are all that is stored and pickled.
+    ``get_params``, ``set_params``, a ``repr`` that is valid code, and equality. What the object
+    learns later is kept under the names in `learned`, which end in an underscore; only parameters
+    and learned values are stored and pickled.
     """
 
     learned: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        if "_validate" in vars(cls):  # what is wrong with a parameter begins with the class
+        if "_validate" in vars(cls):  # errors about a parameter begin with the class name
             cls._validate = border(cls._validate)  # type: ignore[method-assign]
 
     @property
     def is_fitted(self) -> bool:
-        """Whether all that there is to learn was learned."""
+        """Whether every name in `learned` has a value."""
         return all(map(vars(self).__contains__, self.learned))
 
     def _require_fitted(self) -> None:
@@ -79,7 +79,7 @@ class Params:
         return self
 
     def fresh(self) -> Self:
-        """Return one with the same parameters that has learned nothing."""
+        """Return an object with the same parameters that has learned nothing."""
         return type(self)(**self.get_params(deep=False))
 
     def _validate(self) -> None:
@@ -124,7 +124,7 @@ def check_number(
 
 
 def check_count(name: str, value: Any, at_least: int = 1, *, optional: bool = False) -> None:
-    """Raise InputError unless `value` is an integer of at least so much, or None if optional."""
+    """Raise InputError unless `value` is an integer >= `at_least`, or None if optional."""
     if (optional and value is None) or (type(value) is int and value >= at_least):
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
@@ -132,7 +132,7 @@ def check_count(name: str, value: Any, at_least: int = 1, *, optional: bool = Fa
 
 
 def plain(value: Any) -> Any:
-    """Return NumPy scalars as Python's own numbers, anything else as it is."""
+    """Return NumPy scalars as Python numbers, and anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -149,7 +149,7 @@ def is_same(left: Any, right: Any) -> bool:
 
 def signature(cls: type) -> dict[str, Any]:
     """Return the arguments of a constructor with their defaults; empty where there is none."""
-    if cls not in _signatures:  # comparing kernels asks for it in every search
+    if cls not in _signatures:  # needed in every search, to compare kernels
         _signatures[cls] = _read_signature(cls)
     return _signatures[cls]
 
@@ -168,24 +168,24 @@ _stored: dict[str, type[Params]] = {}
 
 
 def stored(cls: type[Part], name: str | None = None) -> type[Part]:
-    """Let a class be found by name when something saved is read; use it as a decorator.
+    """Register a class under a name, by which saved objects find it; use it as a decorator.
 
-    Nothing is imported by a name from a file: a class that was not made known is refused.
+    Nothing is imported by a name from a file: a class that was not registered is refused.
     """
     _stored[name or cls.__name__] = cls
     return cls
 
 
 def stored_class(name: str) -> type[Params] | None:
-    """Return the class that has this name, or None."""
+    """Return the class registered under this name, or None."""
     return _stored.get(name)
 
 
 def stored_classes() -> list[type[Params]]:
-    """Return all classes that were made known."""
+    """Return all registered classes."""
     return list(_stored.values())
 
 
 def stored_name(cls: type[Params]) -> str | None:
-    """Return the name that a class was made known by, or None."""
+    """Return the name that a class is registered under, or None."""
     return next((name for name, known in _stored.items() if known is cls), None)

@@ -1,4 +1,4 @@
-"""The one place for progress bars: quiet for short work and where nobody looks."""
+"""The one place for progress bars: silent for short work and where nobody is watching."""
 
 import sys
 import time
@@ -13,11 +13,11 @@ PATIENCE = 1.0  # seconds of work before a bar appears
 
 @contextmanager
 def bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that advances a progress bar on standard error.
+    """Yield a function that advances a progress bar on standard error.
 
     The bar appears once the work has lasted a second, so that short work stays silent. Users force
-    or forbid it by `show_progress`; by default it is shown on terminals and in notebooks only, and
-    never for what one of several tasks does.
+    or forbid it with `show_progress`; by default it is shown only on terminals and in notebooks.
+    Work inside a task never shows one.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Keep and merge the k best.
+"""Keep and merge the k best items.
 
-The order is total: a larger score first and, where scores are equal, the smaller row. So the
+The order is total: larger scores first and, where scores are equal, smaller rows. So the
 answer depends neither on the number of threads nor on how the rows were cut into blocks.
 """
 
@@ -13,13 +13,13 @@ from mercer.runtime.arrays import Ids
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.machine import borrow, reaching, trailing_zeros
 
-STRIDE = 64  # scores compared with the worst one kept at a time
+STRIDE = 64  # scores compared at a time with the worst one kept
 
 Best = tuple[Ids, npt.NDArray[np.floating]]
 
 
 def empty(n_queries: int, k: int, dtype: npt.DTypeLike = np.float32) -> Best:
-    """Return heaps with nothing in them: ids -1 and scores of minus infinity."""
+    """Return empty heaps: ids of -1 and scores of minus infinity."""
     ids, scores = np.empty((n_queries, k), np.int64), np.empty((n_queries, k), dtype)
     ids.fill(-1)
     scores.fill(-np.inf)
@@ -38,7 +38,7 @@ def update(ids, scores, tile, first_row):  # type: ignore[no-untyped-def]
         row = borrow(tile, query)
         best_ids, best_scores = borrow(ids, query), borrow(scores, query)
         for start in range(0, n_rows // STRIDE * STRIDE, STRIDE):
-            mask = reaching(row, start, best_scores[0])  # most of the tile ends here
+            mask = reaching(row, start, best_scores[0])  # 0 for most of the tile
             while mask != 0:
                 column = start + trailing_zeros(mask)
                 _offer(best_ids, best_scores, first_row + column, row[column])
@@ -49,7 +49,7 @@ def update(ids, scores, tile, first_row):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True)
 def offer(ids, scores, new_ids, new_scores):  # type: ignore[no-untyped-def]
-    """Offer scored items, both of shape (n_queries, n), to the heaps of `empty`; -1 is skipped."""
+    """Offer ids and scores, of shape (n_queries, n), to the heaps of `empty`; -1 is skipped."""
     for query in range(new_ids.shape[0]):
         best_ids, best_scores = borrow(ids, query), borrow(scores, query)
         for place in range(new_ids.shape[1]):
@@ -59,10 +59,10 @@ def offer(ids, scores, new_ids, new_scores):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True)
 def insert(ids, scores, rows, new_scores, first_row, n_offered):  # type: ignore[no-untyped-def]
-    """Insert rows ``first_row + rows`` where they belong in lists with the best first, in place.
+    """Insert rows ``first_row + rows`` into lists that are sorted best first, in place.
 
-    Faster than `offer` where candidates come with the best first, nearly. Rows of -1 are skipped;
-    how many are not is added to `n_offered` of each query.
+    Faster than `offer` where candidates are nearly sorted, best first. Rows of -1 are skipped; the
+    number of others is added to `n_offered` of each query.
     """
     for query in range(rows.shape[0]):
         best_ids, best_scores = borrow(ids, query), borrow(scores, query)
@@ -83,7 +83,7 @@ def insert(ids, scores, rows, new_scores, first_row, n_offered):  # type: ignore
 
 @cached_njit(nogil=True)
 def _offer(ids, scores, row, score):  # type: ignore[no-untyped-def]
-    """Put an item in place of the root, if that is worse, and let it sink to its place."""
+    """Replace the root with an item, if the root is worse, and let the item sink to its place."""
     if not is_worse(scores, ids, 0, score, row):
         return
     k = len(ids)
@@ -108,7 +108,7 @@ def is_worse(scores, ids, place, score, row):  # type: ignore[no-untyped-def]
 
 
 def ordered(ids: Ids, scores: npt.NDArray[np.floating]) -> Best:
-    """Return both with the best first."""
+    """Return ids and scores sorted best first."""
     order = np.lexsort((ids, -scores), axis=-1)
     return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
 

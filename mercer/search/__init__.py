@@ -1,4 +1,4 @@
-"""Searchers: vectors to candidates."""
+"""Searchers, which find candidates among vectors."""
 
 from mercer.search.base import Allowed, BoundedSearcher, Candidates, Rows, Searcher
 from mercer.search.bounds import BoundScan

@@ -11,11 +11,11 @@ from numba.extending import intrinsic
 from mercer.runtime.jit import cached_njit
 
 LANES = 16  # rows side by side in one register
-QUERIES = 8  # accumulators: as many queries meet each load of a row
+QUERIES = 8  # accumulators: queries that share each load of a row
 
 AVAILABLE = (
     bool(llvmlite.binding.get_host_cpu_features().get("avx512vnni"))
-    and not config.CPU_NAME  # numba was told to compile for another machine
+    and not config.CPU_NAME  # if numba was told to compile for another machine
     and not config.CPU_FEATURES
 )
 INTS, FLOATS = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(ir.FloatType(), LANES)

@@ -1,4 +1,4 @@
-"""The compiled loops over packed codes, and the choice of lists that a query looks into."""
+"""The compiled loops over packed codes, and the choice of lists that a query scans."""
 
 import numpy as np
 from numba import njit
@@ -34,7 +34,7 @@ def fill_table(weights, table):  # type: ignore[no-untyped-def]
     """Fill table[b, v] with the sum of the weights of byte b, signed by the bits of v."""
     for byte in range(table.shape[0]):
         table[byte, 0] = 0
-        for bit in range(8):  # from the lowest one, so that what is known doubles
+        for bit in range(8):  # from the lowest one: each bit doubles the part that is filled
             weight, known = weights[8 * byte + 7 - bit], 1 << bit
             for value in range(known):
                 table[byte, known + value] = table[byte, value] + weight
@@ -54,7 +54,7 @@ def choose_lists(distances, reach, chosen):  # type: ignore[no-untyped-def]
             least = min(least, row[j])
         n_chosen = 0
         for j in range(len(row)):
-            lists[j] = -1  # in the loop, for its place is in the cache now
+            lists[j] = -1  # in this loop, while its place is in the cache
             if row[j] <= least + reach:
                 lists[n_chosen] = j
                 n_chosen += 1
@@ -62,7 +62,7 @@ def choose_lists(distances, reach, chosen):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True)
 def negate(distances, rows):  # type: ignore[no-untyped-def]
-    """Turn distances into values, in place: minus them, and minus infinity beside rows of -1."""
+    """Turn distances into values, in place: minus them, and minus infinity for rows of -1."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             distances[i, j] = -distances[i, j] if rows[i, j] >= 0 else -np.inf

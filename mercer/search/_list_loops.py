@@ -1,6 +1,6 @@
-"""The compiled loops that search sorted lists: walk from a query's place, and rank what is met.
+"""The compiled loops that search sorted lists: walk from a query's place, and rank rows met.
 
-What the entries of a list are is told in `mercer.search._list_sorting`.
+`mercer.search._list_sorting` describes the entries of a list.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from mercer.search._list_sorting import (
 )
 
 LINE = 8  # entries in a cache line
-LINES = 2  # of them asked for before a place is looked for
+LINES = 2  # of them prefetched before a place is searched for
 AHEAD = 8  # lists or codes between prefetching and using one
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract"}}
 
@@ -39,12 +39,12 @@ def _difference(codes, row, bits, permutation):  # type: ignore[no-untyped-def]
 def locate(  # type: ignore[no-untyped-def]
     lists, directories, permutations, codes, bits, keys, ends, levels
 ):
-    """Put two pointers beside the place of a query in each list: at the entries next to it.
+    """Set two pointers in each list to the entries on either side of a query's place.
 
     ``ends[2 i]`` and ``ends[2 i + 1]`` get the entries before and after that place in list i,
     `levels` the lengths of the prefixes they share with the query, and `keys` its first bits as
-    each list permutes them. Lists are asked for some steps before they are searched, so that the
-    memory is never waited for.
+    each list permutes them. Lists are prefetched some steps before they are searched, so that
+    no step waits for memory.
     """
     n_lists, n = lists.shape
     shift = directory_shift(borrow(directories, 0)) - SHIFT
@@ -127,9 +127,10 @@ def gather(  # type: ignore[no-untyped-def]
     """Meet entries of all lists, longest common prefix first; return how many rows were found.
 
     Pointers leave the query's place in both directions (see `locate`); a queue for every length
-    of prefix holds those whose next entry shares that much. It ends when `budget` entries of
-    allowed rows (an empty `allowed`: of any) were met, and n rows were found; or with -1, when
-    more entries were met than there are rows. `seen` holds one bit a row, all 0 before and after.
+    of prefix holds those whose next entry shares that much. The walk ends when `budget` entries of
+    allowed rows (of any rows, if `allowed` is empty) were met and n rows were found, or with -1
+    when more entries were met than there are rows. `seen` holds one bit per row, all 0 before and
+    after.
     """
     first = np.full(permutations.shape[1] + 1, -1, np.int64)  # pointer of each queue
     following = np.empty(len(ends), np.int64)
@@ -173,7 +174,7 @@ def _enqueue(pointer, level, first, following):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _is_new(seen, row):  # type: ignore[no-untyped-def]
-    """Whether a row is met for the first time; from now on it is not."""
+    """Whether a row is met for the first time; mark it as seen."""
     word, bit = row >> 6, np.uint64(1) << np.uint64(row & 63)
     new = seen[word] & bit == 0
     seen[word] |= bit
@@ -196,7 +197,7 @@ def _all_rows(allowed, found):  # type: ignore[no-untyped-def]
 
 @njit(**OPTIONS)
 def _rank(found, codes, table, offset, ranks):  # type: ignore[no-untyped-def]
-    """Write the score of each row found above its number, both so that larger is better."""
+    """Write one word for each row found, its score above its number; larger words are better."""
     for i in range(len(found)):
         if i + AHEAD < len(found):
             prefetch(codes, found[i + AHEAD])
@@ -208,7 +209,7 @@ def _rank(found, codes, table, offset, ranks):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _sortable(score):  # type: ignore[no-untyped-def]
-    """Return a word whose upper half is ordered as floats are, without -0."""
+    """Return a word whose upper half sorts like the score, which must not be -0."""
     bits = bits_of(score)
     ordered = ~bits if bits < 0 else bits | np.int32(-(2**31))
     return np.uint64(np.uint32(ordered)) << SHIFT
@@ -225,10 +226,11 @@ def answer(  # type: ignore[no-untyped-def]
     lists, directories, permutations, codes, allowed, everything, queries, weights, offset, budget,
     rows, values,
 ):  # fmt: skip
-    """Fill the best rows and their scores for each query, of those found in the lists.
+    """Fill in the best rows and their scores for each query, among those found in the lists.
 
     `queries`, of shape (n, n_bits), are bits; `weights`, of shape (n, 8 n_bytes), what each bit of
-    a row adds to or takes from `offset`. With `everything` no list is looked at.
+    a row adds to or takes from `offset`. With `everything`, all allowed rows
+    are ranked and no list is used.
     """
     n_lists, n_rows = lists.shape
     keys = np.empty(n_lists, np.uint64)

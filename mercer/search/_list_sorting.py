@@ -2,7 +2,7 @@
 
 An entry of a list is a 64-bit word: the key, which is the first 32 bits of the permuted code with
 the first bit uppermost, above the row number. Bits behind the key are looked up in the codes, and
-only where keys are equal. A directory tells where the entries with each of the first few bits
+only where keys are equal. A directory says where the entries with each prefix of a few bits
 begin.
 """
 
@@ -12,7 +12,7 @@ from numba import njit
 from mercer.runtime.jit import cached_njit
 
 KEY_BITS = 32
-DIGIT_BITS = 11  # sorted by at a time: three digits make a key
+DIGIT_BITS = 11  # to sort by at a time: three digits make a key
 DIGITS = 1 << DIGIT_BITS
 ROW = np.uint64(0xFFFFFFFF)  # the half of an entry that is the row
 SHIFT = np.uint64(32)
@@ -58,7 +58,7 @@ def _fill(codes, permutation, entries, counts):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _sort_digit(entries, ordered, counts, digit):  # type: ignore[no-untyped-def]
-    """Copy entries in the order of one digit of their keys; others stay in their order."""
+    """Copy entries in the order of one digit of their keys; the sort is stable."""
     begin = 0
     for value in range(DIGITS):
         begin, counts[digit, value] = begin + counts[digit, value], begin
@@ -75,7 +75,7 @@ def _sort_equal_keys(codes, permutation, entries, spare):  # type: ignore[no-unt
     n = len(entries)
     if len(permutation) <= KEY_BITS:
         return
-    same = np.zeros(n + 1, np.bool_)  # as the entry before, in all bits looked at so far
+    same = np.zeros(n + 1, np.bool_)  # equal to the entry before in all bits compared so far
     for place in range(1, n):
         same[place] = entries[place] >> SHIFT == entries[place - 1] >> SHIFT
     for depth in range(KEY_BITS, len(permutation), KEY_BITS):
@@ -125,7 +125,7 @@ def _fill_directory(entries, directory):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def directory_shift(directory):  # type: ignore[no-untyped-def]
-    """Return by how much to shift an entry to see the bits that its directory has, at least one."""
+    """Return the shift that leaves an entry with the bits of its directory, at least one."""
     n_bits = 1
     while (1 << n_bits) < len(directory) - 1:
         n_bits += 1
@@ -153,7 +153,7 @@ def keep_largest(words, n):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _sink(heap, place, n):  # type: ignore[no-untyped-def]
-    """Let a word sink in a heap of n words, whose root is the smallest, to where it belongs."""
+    """Let a word sink to its place in a heap of n words whose root is the smallest."""
     word = heap[place]
     while 2 * place + 1 < n:
         child = 2 * place + 1

@@ -8,7 +8,7 @@ from numba import njit
 from mercer.runtime.jit import cached_njit
 from mercer.runtime.machine import borrow, prefetch, reaching, trailing_zeros
 
-STRIDE = 64  # bounds compared with the floor at a time
+STRIDE = 64  # bounds compared at a time with the floor
 AHEAD = 8  # rows between prefetching and using a row
 # sums may be taken in any order (the bounds allow for it), but infinity must stay infinity
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
@@ -45,9 +45,9 @@ def keep_reaching(  # type: ignore[no-untyped-def]
 ):
     """Append the rows whose bound reaches the floor, and their bounds, to each query's list.
 
-    Column j of `tile` bounds row ``first_row + j``. With `look_again` the product of the whole
-    vectors Zq and Z takes its place where it reaches the floor. An empty `allowed` allows every
-    row; `counts` tells how long the lists are, and there must be room for the whole tile. Return
+    Column j of `tile` bounds row ``first_row + j``. With `look_again`, a bound that reaches the
+    floor is replaced by the product of the whole vectors Zq and Z. An empty `allowed` allows every
+    row; `counts` has the lengths of the lists, which must have room for the whole tile. Return
     how many values of the tile reach their floors.
     """
     total = 0
@@ -83,7 +83,7 @@ def products(Zq, Z, rows, out):  # type: ignore[no-untyped-def]
 
 @cached_njit(nogil=True)
 def sort_lists(rows, bounds, counts, sorted_rows, sorted_bounds):  # type: ignore[no-untyped-def]
-    """Copy each query's list, the largest bounds first; what lies beyond its end is kept."""
+    """Copy each query's list, the largest bounds first; places beyond its end do not change."""
     for i in range(len(counts)):
         order = np.argsort(-bounds[i, : counts[i]])
         for j in range(counts[i]):

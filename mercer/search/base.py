@@ -1,8 +1,8 @@
 """What every searcher does: build rows over vectors, and name those worth comparing.
 
-A searcher is a recipe: parameters, and what `fit` learned. What it builds over vectors is a value
-of its own, its rows, which never change. All rows of one recipe give comparable candidates, so
-that they can stand in different segments, files or processes.
+A searcher is a recipe: parameters, and what `fit` learned. What it builds over vectors, its rows,
+is a separate object that never changes. All rows of one searcher give comparable candidates, even
+from different segments, files or processes.
 """
 
 from abc import ABC, abstractmethod
@@ -34,10 +34,10 @@ class Candidates:
     rows : ndarray of int64, shape (n_queries, n)
         Row numbers; -1 where there are fewer.
     values : ndarray of float32, shape (n_queries, n)
-        How promising each is, decreasing, comparable between all rows of one searcher; minus
-        infinity beside -1. Of a `BoundedSearcher`: values the kernel does not exceed.
+        How promising each row is, decreasing, comparable between all rows of one searcher; minus
+        infinity for rows of -1. From a `BoundedSearcher`, upper bounds of the kernel.
     given_up : ndarray of bool, shape (n_queries,), optional
-        Queries with so many promising rows that none is named.
+        Queries with so many promising rows that none of them is named.
     """
 
     rows: Ids
@@ -47,14 +47,14 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
-    """Which of some rows may be named: few of them as a list, which costs nothing for the others.
+    """Which rows may be named, as a list: the others cost nothing.
 
     Attributes
     ----------
     rows : ndarray of int64
         The numbers of the rows that may be named, increasing.
     n : int
-        How many rows there are.
+        How many rows there are in all.
 
     Examples
     --------
@@ -70,12 +70,12 @@ class Allowed:
 
     @classmethod
     def where(cls, mask: Mask) -> Self:
-        """Return the rows that have a flag."""
+        """Return the rows that a mask flags."""
         return cls(np.flatnonzero(mask), len(mask))
 
     @lazy
     def mask(self) -> Mask:
-        """A flag for each row, made when a searcher first asks for it."""
+        """A flag for each row, made on first access."""
         flags = np.zeros(self.n, bool)
         flags[self.rows] = True
         return flags
@@ -96,8 +96,8 @@ def only_allowed(found: Candidates, allowed: Allowed, n: int) -> Candidates:
 class Rows(ABC):
     """What a searcher built over vectors. Subclasses are frozen dataclasses.
 
-    Their fields are arrays, numbers or None, exactly what is stored. What follows from them and
-    takes time, or cannot be stored, is kept by `derived`: it is neither stored nor pickled.
+    Their fields are arrays, numbers or None, and are exactly what is stored. Anything derived from
+    them that takes time, or cannot be stored, is kept by `derived` and not stored or pickled.
     """
 
     was_read = False
@@ -114,10 +114,10 @@ class Rows(ABC):
         """Return the number of rows."""
 
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes, once for these rows."""
+        """Return the result of `make`, which is called only once for these rows."""
         kept: dict[str, Any] = self.__dict__.get("_derived") or {}
         if name not in kept:
-            with _MAKING.held():  # two threads would make it twice, and hold both
+            with _MAKING.held():  # else two threads might make and hold one each
                 kept = self.__dict__.setdefault("_derived", {})
                 if name not in kept:
                     kept[name] = make()
@@ -135,14 +135,14 @@ _MAKING = Lock()
 
 
 class Searcher(Params):
-    """A way to find promising rows: parameters, and what `fit` learned of vectors.
+    """A way to find promising rows: parameters, and what `fit` learned from vectors.
 
     Attributes
     ----------
     rows : type of Rows
         What `build` returns; stored rows are read back as this.
     takes_effort : bool
-        Whether `candidates` can look harder or less hard.
+        Whether `candidates` makes use of `effort`.
     """
 
     rows: ClassVar[type[Rows]]
@@ -150,15 +150,15 @@ class Searcher(Params):
 
     @property
     def effort(self) -> int | None:
-        """How hard candidates are looked for by its parameters; None for its own choice."""
+        """The effort set by the parameters; None if the searcher chooses it."""
         return None
 
     def wanted(self, n: int) -> int:
-        """Return how many of the vectors of n items `fit` wants to see."""
+        """Return how many vectors `fit` needs of those of n items."""
         return min(n, 10_000) if self.learned else 0
 
     def fit(self, Z: Floats, n: int | None = None) -> Self:
-        """Learn from vectors of a sample, where there is something to learn; return self.
+        """Learn from the vectors of a sample, if there is anything to learn, and return self.
 
         Parameters
         ----------
@@ -171,21 +171,21 @@ class Searcher(Params):
 
     @abstractmethod
     def build(self, Z: Floats) -> Rows:
-        """Return rows over vectors, shape (n, d); nothing of the searcher changes."""
+        """Return rows over vectors, shape (n, d), without changing the searcher."""
 
     def join(self, several: Sequence[Rows], kept: Sequence[Ids]) -> Rows | None:
-        """Return one for some rows of several, without their vectors; None where it needs them."""
+        """Return the `kept` rows of several as one, or None if that needs their vectors."""
         return None
 
     def is_sound(self, rows: Any, width: int) -> bool:
-        """Whether the fields of rows fit together, and to vectors of so many components.
+        """Whether the fields of rows fit together, and fit vectors of `width` components.
 
-        Rows from a file are asked before compiled code follows what they say.
+        Rows from a file are checked before compiled code relies on them.
         """
         return True
 
     def require_sound(self, rows: Rows, width: int) -> None:
-        """Raise StoreError where rows were read from a file and do not fit together."""
+        """Raise StoreError if rows were read from a file and do not fit together."""
 
         def look() -> bool:
             try:
@@ -217,16 +217,16 @@ class Searcher(Params):
         allowed : Allowed, optional
             Which rows may be named; all of them by default.
         effort : int, optional
-            How hard to look, where the searcher `takes_effort`; by its parameters otherwise.
+            Replaces the searcher's own effort, if it `takes_effort`: more finds more and is slower.
         """
 
 
 class BoundedSearcher(Searcher):
-    """A searcher whose values are upper bounds of the kernel, and that can name all above one.
+    """A searcher whose values are upper bounds of the kernel, and that finds all above a floor.
 
     Vectors are those of an embedding with `upper_bound`, the residual last: the kernel is at most
-    the inner product of two of them. Every value that it gives is that inner product, with a
-    share of the product of residuals where it is asked for one.
+    the inner product of two of them. Every value is that inner product, in which the product of
+    residuals may be scaled by a share.
 
     Attributes
     ----------
@@ -254,10 +254,11 @@ class BoundedSearcher(Searcher):
         allowed : Allowed, optional
             Which rows may be named.
         relaxed : float
-            The share of R_q R_x that is added (E eq. 28); below 1 it is no bound any more.
+            The share of R_q R_x in the values (Bourrier et al. 2015, eq. 28); below 1 these are no
+            longer bounds.
         give_up : float
-            Queries of which more than this share of the rows reach the floor may be given up;
-            below 1 also those whose lists would take too much memory (`LISTED`).
+            Queries for which more than this share of the rows reach the floor may be given up; if
+            it is below 1, so may those whose lists would take too much memory (`LISTED`).
         """
 
     @abstractmethod

@@ -24,14 +24,14 @@ from mercer.search.base import (
 from mercer.search.heads import Head, choose
 
 EPSILON = np.finfo(np.float32).eps
-TILE_ROWS = 1024  # bounded at a time, at least,
-TILE_VALUES = 1 << 18  # and with few queries so many that the tile has a megabyte,
-MOST_TILE_ROWS = SEED_ROWS = 1 << 14  # but that there are several tiles
-DENSE = 1 / 8  # of a tile that reaches its floors: the next one is multiplied as a whole
-FEW = 1 / 4  # of the rows allowed: from here down they are copied out
-LEAST_SEEN = 4096  # rows before a query is given up for having too many of them
-SEED_SHARE = 4  # every fourth tile is looked at for a first threshold, and at least SEED_ROWS
-SEED_CHOICE = 3  # times the wanted number of them are looked at with all components
+TILE_ROWS = 1024  # of a tile, at least;
+TILE_VALUES = 1 << 18  # with few queries, more rows, up to a megabyte of bounds,
+MOST_TILE_ROWS = SEED_ROWS = 1 << 14  # but few enough for several tiles
+DENSE = 1 / 8  # share of a tile reaching its floors above which the next is multiplied as a whole
+FEW = 1 / 4  # share of rows allowed up to which they are copied out
+LEAST_SEEN = 4096  # rows seen before a query is given up for having too many candidates
+SEED_SHARE = 4  # every fourth tile is searched for a first threshold, and at least SEED_ROWS
+SEED_CHOICE = 3  # times as many rows as wanted are compared by all components
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +46,17 @@ class VectorRows(Rows):
 
 @stored
 class BoundScan(BoundedSearcher):
-    """All rows, by u(q, x) = z_q·z_x + R_q R_x ≥ k(q, x), one inner product (E eq. 24–27).
+    """All rows, by u(q, x) = z_q·z_x + R_q R_x ≥ k(q, x), one inner product.
 
-    Vectors are those of an embedding with `upper_bound`, the residual last. A cheaper bound from
-    the leading components comes first (`mercer.search.heads`): rows below the floor by that are
-    never looked at again.
+    See Bourrier et al. (2015), eq. 24–27. Vectors are those of an embedding with `upper_bound`, the
+    residual last. A cheaper bound from the leading components comes first (`mercer.search.heads`):
+    rows that it puts below the floor are never looked at again.
 
     Parameters
     ----------
     n_head : int, optional
-        How many leading components the first bound uses; by default what pays on this machine,
-        and no first bound with fewer than 64 components.
+        How many leading components the first bound uses; by default what pays on this machine.
+        With fewer than 64 components there is by default no first bound.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class BoundScan(BoundedSearcher):
         return VectorRows(np.ascontiguousarray(Z))
 
     def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> VectorRows:
-        """Return rows over some vectors of several."""
+        """Return rows over the `kept` vectors of several."""
         parts = [rows.vectors[some] for rows, some in zip(several, kept, strict=True)]
         return VectorRows(np.concatenate(parts))
 
@@ -117,7 +117,7 @@ class BoundScan(BoundedSearcher):
     ) -> Candidates:
         """Return n rows that are probably good, from a part of the rows, for a first threshold.
 
-        Values are z·z + R R/2, no bounds.
+        Values are z·z + R R/2, which are not bounds.
         """
         return self._view(rows, allowed).sampled(Zq, n, self.seed_share)
 
@@ -159,7 +159,7 @@ class _View:
         return len(self.Z)
 
     def sampled(self, Zq: Floats, n: int, residual: float) -> Candidates:
-        """Return n rows of a part of all with large z·z + residual · R R, the largest first."""
+        """Return n rows with large z·z + residual · R R from a part of all, the largest first."""
         scaled = _scaled(Zq, residual)
         heap = topk.empty(len(Zq), min(SEED_CHOICE * n, len(self)))
         step = max(1, min(SEED_SHARE, len(self) // SEED_ROWS))
@@ -181,7 +181,7 @@ class _View:
         scaled = _scaled(Zq, relaxed)
         lists, longest = _Lists(len(Zq)), LISTED // len(Zq) if give_up < 1 else len(self)
         dense = False
-        # the head of a relaxed bound would be below it: a first look is never relaxed
+        # a relaxed first bound may be below the relaxed bound, so the first is never relaxed
         for start, tile in self._tiles(Zq, relaxed if self.head is None else 1.0):
             if dense:
                 np.matmul(scaled, self.Z[start : start + tile.shape[1]].T, out=tile)
@@ -198,10 +198,10 @@ class _View:
         return Candidates(self._original(rows), bounds, np.isposinf(floors))
 
     def _tiles(self, Zq: Floats, residual: float, step: int = 1) -> Iterator[tuple[int, Floats]]:
-        """Yield the first row and the first bounds of tile after tile, or of every few tiles."""
+        """Yield the first row and the first bounds of every tile, or of every `step`-th."""
         q = _scaled(Zq, residual) if self.head is None else self.head.queries(Zq, residual)
         height = max(TILE_VALUES // len(Zq) // TILE_ROWS, 1) * TILE_ROWS
-        height = min(height, MOST_TILE_ROWS // step)  # a sample comes from many places
+        height = min(height, MOST_TILE_ROWS // step)  # so that a sample comes from many places
         buffer = np.empty((len(Zq), min(height, len(self))), np.float32)
         for span in parallel.spans(len(self), height)[::step]:
             tile = buffer
@@ -214,7 +214,7 @@ class _View:
             yield span.start, tile
 
     def _original(self, rows: Ids) -> Ids:
-        """Return row numbers of all rows for those of the view."""
+        """Turn row numbers of the view into numbers among all rows."""
         if self.rows is None or len(self.rows) == 0:
             return rows
         return np.where(rows >= 0, self.rows[rows], -1)
@@ -230,7 +230,7 @@ def _scaled(Zq: Floats, residual: float) -> Floats:
 
 
 def _widened(lists: Any, width: int) -> Any:
-    """Return lists with so many places, of which the new ones hold anything."""
+    """Return lists with `width` places; the new ones are not initialised."""
     wide = np.empty((len(lists), width), lists.dtype)
     wide[:, : lists.shape[1]] = lists
     return wide

@@ -1,4 +1,4 @@
-"""The nearest of some rows by all their decoded vectors: filters that leave few rows."""
+"""Compare rows one by one, by their decoded vectors: for filters that leave few rows."""
 
 import math
 from collections.abc import Callable
@@ -10,15 +10,15 @@ from mercer.runtime.arrays import Ids
 from mercer.search.base import Allowed, Candidates, Floats
 
 TILE = 4096  # rows decoded at a time
-PAIRS = 5000  # a search among n rows costs as much as decoding this many, of all n allowed
+PAIRS = 5000  # a search costs as much as decoding this many rows, if all rows are allowed
 
 
 def compared_one_by_one(n_rows: int, n_queries: int, n: int, allowed: Allowed | None) -> Ids | None:
     """Return the rows to compare one by one, or None where a search is cheaper.
 
-    A search has to look at more rows the fewer are allowed, so that it costs as much as
-    comparing √(5000 n_rows) for many queries, which share the decoding, and a tenth of that for
-    one. Where all that are allowed are asked for, nothing is left to search.
+    The fewer rows are allowed, the more of them a search has to look at. The costs are equal at
+    √(5000 n_rows) allowed rows for many queries, which share the decoding, and at a tenth of that
+    for one. If at most n rows are allowed, there is nothing to search.
     """
     if allowed is None:
         return np.arange(n_rows) if n_rows <= n else None
@@ -39,7 +39,7 @@ def nearest(Zq: Floats, rows: Ids, decode: Callable[[Ids], Floats], n: int) -> C
     decode : callable
         Returns the vectors of rows, shape (len(rows), d).
     n : int
-        How many at most.
+        How many rows at most.
     """
     ids, values = topk.empty(len(Zq), min(n, len(rows)))
     lengths = np.einsum("ij,ij->i", Zq, Zq)[:, None]

@@ -23,7 +23,7 @@ class AllRows(Rows):
 
 @stored
 class Everything(Searcher):
-    """Every row, in their order: an index compares all of them by the kernel.
+    """Every row, in order: an index compares all of them with the kernel.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Everything(Searcher):
         self, rows: AllRows, Zq: Floats, n: int, allowed: Allowed | None = None,
         effort: int | None = None,
     ) -> Candidates:  # fmt: skip
-        """Return the first n rows, all as promising as each other."""
+        """Return the first n rows, all equally promising."""
         some = (np.arange(len(rows)) if allowed is None else allowed.rows)[:n]
         found = np.tile(some, (len(Zq), 1))
         return Candidates(found, np.zeros(found.shape, np.float32))

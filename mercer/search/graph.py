@@ -15,7 +15,7 @@ from mercer.search._code_loops import negate
 from mercer.search.base import Allowed, Candidates, Codes, Floats, Rows, Searcher
 from mercer.search.decoded import compared_one_by_one, nearest
 
-EF = 64  # rows kept in mind by default, and at least as many as are asked for
+EF = 64  # rows that a query keeps track of by default, but at least as many as requested
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,19 +52,18 @@ class Graph(Searcher):
     Parameters
     ----------
     n_links : int
-        Links of a row, on the lowest of the levels twice as many. More find more and take more
-        memory.
+        Links per row, twice as many on the lowest level. More find more and take more memory.
     ef_build : int
-        Rows kept in mind while a row is linked. More make a better graph and take longer.
+        Nearest rows tracked while a row is linked. More make a better graph and take longer.
     ef : int, optional
-        Rows kept in mind by a query. More find more and take longer. 64 by default, and at
-        least as many as are asked for.
+        Nearest rows tracked by a query. More find more and take longer. By default 64, and always
+        at least as many as are requested.
 
     Attributes
     ----------
     scale_ : ndarray of float32, shape (2, d)
         The smallest value of every dimension in the sample, and the width of its range. Values
-        outside are rounded to its ends.
+        outside the range are rounded to its ends.
 
     Examples
     --------
@@ -121,7 +120,7 @@ class Graph(Searcher):
             )
 
     def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> GraphRows:
-        """Link some rows of several anew, by their rounded vectors."""
+        """Link the `kept` rows of several anew, by their rounded vectors."""
         parts = [self._decoded(rows, some) for rows, some in zip(several, kept, strict=True)]
         return self.build(np.concatenate(parts))
 
@@ -159,8 +158,7 @@ class Graph(Searcher):
     ) -> Candidates:  # fmt: skip
         """Return n rows that a walk along the links meets, the nearest first.
 
-        Values are minus the squared distance to the rounded vectors. `effort` takes the place of
-        `ef`.
+        Values are minus the squared distance to the rounded vectors. `effort` replaces `ef`.
         """
         Zq = np.ascontiguousarray(Zq)
         few = compared_one_by_one(len(rows), len(Zq), n, allowed)
@@ -199,6 +197,6 @@ class Graph(Searcher):
         return index
 
     def _offsets(self, rows: GraphRows) -> npt.NDArray[np.uint64]:
-        """Return where the links of each row begin: twice as many on the lowest level."""
+        """Return where the links of each row begin; the lowest level has twice as many."""
         n_links = self.n_links * (1 + rows.levels.astype(np.int64))
         return np.concatenate([[0], np.cumsum(n_links)]).astype(np.uint64)

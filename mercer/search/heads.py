@@ -16,8 +16,8 @@ from mercer.runtime import parallel
 from mercer.search import _bytes, _loops
 from mercer.search.base import Floats
 
-LEAST_COMPONENTS = 64  # below this a first look costs as much as the whole product
-FLOAT_SHARE = 1 / 4  # of the components that the first look takes, as floats
+LEAST_COMPONENTS = 64  # with fewer, a first bound costs as much as the whole product
+FLOAT_SHARE = 1 / 4  # of the components that the first bound uses, as floats
 BYTE_SHARE = 1 / 2  # and as bytes
 ROWS = 1 << 14  # turned into bytes in one go
 
@@ -45,7 +45,7 @@ def choose(Z: Floats, n_head: int | None) -> Head | None:
 
 
 def residual_of_head(Z: Floats, n_head: int) -> Floats:
-    """Return the norm of what follows the head, rounded up: that of the stored numbers."""
+    """Return the norm of the stored numbers after the head, rounded up."""
     tail = Z[:, n_head:]
     lost = np.sqrt(np.einsum("ij,ij->i", tail, tail, dtype=np.float64) * (1 + 1e-12))
     return np.asarray(np.nextafter(lost.astype(np.float32), np.float32(np.inf)))
@@ -64,7 +64,7 @@ class FloatHead(Head):
         return np.column_stack([Zq[:, : self.n_head], lost])
 
     def fill(self, q: object, rows: slice, tile: Floats) -> Floats:
-        """Multiply."""
+        """Return the bounds, as a product of floats."""
         return np.matmul(q, self.matrix[rows].T, out=tile)  # type: ignore[call-overload, no-any-return]
 
 
@@ -76,7 +76,7 @@ class _Codes(NamedTuple):
 
 
 class ByteHead(Head):
-    """The leading components as bytes, four times as many a cycle (theory: heads).
+    """The leading components as bytes, four times as many per cycle (theory: heads).
 
     The first component, which holds the mean, stays a float. With z_j = o_j + s_j c_j + e_j for
     rows, and z_j s_j = τ c_j + f_j for queries,
@@ -111,7 +111,7 @@ class ByteHead(Head):
         n_blocks = -(-len(Z) // _bytes.LANES)
         padded = np.zeros((n_blocks * _bytes.LANES, 4 * words), np.uint8)
         padded[: len(Z), : codes.shape[1]] = codes
-        # word by word, the four bytes of each of the rows of a block beside each other
+        # word by word: the four bytes of each row of a block side by side
         lanes = padded.reshape(n_blocks, _bytes.LANES, words, 4).transpose(0, 2, 1, 3)
         blocks = slice(first_block, first_block + n_blocks)
         self.codes[blocks] = lanes.reshape(n_blocks, words, -1)
@@ -134,7 +134,7 @@ class ByteHead(Head):
         return _Codes(signed.view(np.int32), factors)
 
     def fill(self, q: object, rows: slice, tile: Floats) -> Floats:
-        """Multiply bytes; rows begin with a block."""
+        """Return the bounds, as a product of bytes; `rows` must begin at a block."""
         assert isinstance(q, _Codes)
         first, n_rows = rows.start // _bytes.LANES, rows.stop - rows.start
         n_blocks = -(-n_rows // _bytes.LANES)
@@ -148,10 +148,10 @@ class ByteHead(Head):
 
 
 def _steps(least: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the steps of the codes of each component, at least so large.
+    """Return the step between codes for each component, at least as large as given.
 
-    In proportion to the components' ranges they would be best for rows, and the same for all
-    components best for queries, which have one τ; their geometric means lose least together.
+    Steps in proportion to the components' ranges would be best for rows, and equal steps best for
+    queries, which have one τ; the geometric means of both lose least overall.
     """
     steps = np.sqrt(least * least.max(initial=0))
     return np.where(steps > 0, steps, 1.0)

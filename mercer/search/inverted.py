@@ -29,12 +29,12 @@ from mercer.search.base import (
 )
 from mercer.search.decoded import compared_one_by_one, nearest
 
-ROUNDS, POINTS = 8, 64  # of k-means, and vectors it learns a centroid from
+ROUNDS, POINTS = 8, 64  # of k-means, and the most vectors that it learns a centroid from
 BLOCK = 16_384  # rows assigned and encoded in one task
-SAMPLE = 1000  # rows that tell how far the nearest lists are
+SAMPLE = 1000  # vectors from which `reach_` is learned
 CODE_SAMPLE = 10_000  # vectors that the code learns from
-LARGE = 1 << 22  # bytes of codes that a cache has no room for
-SPARE = 4  # times √n more rows than are asked for, where some are not allowed
+LARGE = 1 << 22  # bytes of codes that do not fit in a cache
+SPARE = 4  # times √n more rows are requested where some are not allowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class ListRows(Rows):
 
     @classmethod
     def sorted(cls, codes: Codes, lists: Ids, n_lists: int) -> ListRows:
-        """Return rows by the list that each is in."""
+        """Return rows grouped by the list that each is in."""
         order = np.argsort(lists, kind="stable")
         sizes = np.bincount(lists, minlength=n_lists)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -86,22 +86,22 @@ class ListRows(Rows):
 
 @stored
 class Inverted(Searcher):
-    """Rows in lists, one for each of many centroids; a query looks into the nearest lists.
+    """Rows in lists, one for each of many centroids; a query scans the nearest lists.
 
-    How many lists differs from query to query: all whose centroid is, in squared distance, at
-    most so much farther than the nearest. That much is chosen so that there are `n_probe` on
-    average, and finds more than the same number for every query.
+    The number of lists differs from query to query: a query scans all lists whose centroid is, in
+    squared distance, at most a given amount farther than the nearest. The amount is chosen to give
+    `n_probe` lists on average; this finds more than the same number of lists for every query.
 
     Parameters
     ----------
     code : Product
-        Turns vectors into codes of 4 bits a group; `fit` lets it learn.
+        Turns vectors into codes of 4 bits per group; `fit` fits a copy of it.
     n_lists : int, optional
-        How many lists; by default the power of two next to √n for the n items given to `fit`, and
-        one up to 5,000.
+        How many lists; by default the power of two nearest √n for the n items given to `fit`, but
+        one list for up to 5,000 items.
     n_probe : int, optional
-        How many lists a query looks into, on average. More find more and take longer. By default
-        about n_lists^(2/3) / 2.
+        How many lists a query scans, on average. More find more and take longer. By default about
+        n_lists^(2/3) / 2.
     seed : int
         Chooses the first centroids.
 
@@ -110,7 +110,7 @@ class Inverted(Searcher):
     code_ : Product
         The code, with what it learned.
     centroids_ : ndarray of float32, shape (n_lists, D)
-        The centroids, of vectors as `code_.query` returns them.
+        The centroids, in the space of the vectors that `code_.query` returns.
     reach_ : ndarray of float32, shape (n_lists,)
         How much farther than the nearest centroid, in squared distance, the others may be for
         1, 2, ... lists on average.
@@ -165,7 +165,7 @@ class Inverted(Searcher):
         return min(n, max(super().wanted(n), POINTS * (self.n_lists or _usual_lists(n))))
 
     def fit(self, Z: Floats, n: int | None = None) -> Self:
-        """Let a copy of the code learn, and find the centroids; return self."""
+        """Fit a copy of the code, find the centroids, and return self."""
         self.code_ = cast(Product, self.code).fresh().fit(Z[:: max(1, len(Z) // CODE_SAMPLE)])
         V = np.ascontiguousarray(self.code_.query(Z))
         n_lists = min(self.n_lists or _usual_lists(n or len(Z)), max(1, len(Z)))
@@ -195,7 +195,7 @@ class Inverted(Searcher):
         return np.ascontiguousarray(np.sort(squares, axis=None)[len(V) - 1 :: len(V)])
 
     def _squares(self, V: Floats) -> Floats:
-        """Return squared distances to all centroids, less the length of the query itself."""
+        """Return squared distances to all centroids, less the squared length of the query."""
         factors, lengths = self._expanded
         squares = V @ factors
         squares += lengths
@@ -225,7 +225,7 @@ class Inverted(Searcher):
         return ListRows.sorted(codes, lists, len(self.centroids_))
 
     def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> ListRows:
-        """Return the lists of some rows of several."""
+        """Return the lists of the `kept` rows of several."""
         parts = [rows.unsorted(some) for rows, some in zip(several, kept, strict=True)]
         codes, lists = (np.concatenate(column) for column in zip(*parts, strict=True))
         return ListRows.sorted(codes, lists, len(self.centroids_))
@@ -254,10 +254,10 @@ class Inverted(Searcher):
         self, rows: ListRows, Zq: Floats, n: int, allowed: Allowed | None = None,
         effort: int | None = None,
     ) -> Candidates:  # fmt: skip
-        """Return n rows with the nearest codes, of the lists that are looked into.
+        """Return n rows with the nearest codes, among the lists that a query scans.
 
-        Values are minus the squared distance to what a code stands for. `effort` takes the place
-        of `n_probe`.
+        Values are minus the squared distance to the vector that a code stands for. `effort`
+        replaces `n_probe`.
         """
         V = np.ascontiguousarray(self.code_.query(Zq))
         few = compared_one_by_one(len(rows), len(V), n, allowed)
@@ -271,7 +271,7 @@ class Inverted(Searcher):
     def _allowed(
         self, rows: ListRows, V: Floats, n: int, allowed: Allowed, n_probe: int, times: float
     ) -> Candidates:
-        """Look at so many times more rows and lists, and more again where too few are allowed."""
+        """Scan `times` as many rows and lists, and more again where too few rows are allowed."""
         asked = min(len(rows), math.ceil(times * (n + SPARE * math.sqrt(n))))
         looked_into = math.ceil(times * n_probe)
         found = only_allowed(self._nearest(rows, V, asked, looked_into), allowed, n)
@@ -282,7 +282,7 @@ class Inverted(Searcher):
         return found
 
     def _nearest(self, rows: ListRows, V: Floats, n: int, n_probe: int) -> Candidates:
-        """Return the n nearest codes; queries that find fewer look into more lists."""
+        """Return the n nearest codes; queries that find fewer scan more lists."""
         n, n_probe = min(n, len(rows)), self._enough(rows, n, n_probe)
         found = self._scanned(rows, V, n, n_probe)
         last = found.rows[:, -1]
@@ -304,12 +304,12 @@ class Inverted(Searcher):
         return Candidates(found, distances)
 
     def _enough(self, rows: ListRows, n: int, n_probe: int) -> int:
-        """Return n_probe, or more where so few lists would rarely have n rows."""
+        """Return n_probe, or more where that few lists would rarely have n rows."""
         n_lists = len(self.centroids_)
         return min(n_lists, max(n_probe, math.ceil(2 * n * n_lists / len(rows))))
 
     def _probed(self, V: Floats, n_probe: int) -> Ids:
-        """Return the lists that each query looks into, and -1."""
+        """Return the lists that each query scans, padded with -1."""
         lists = np.empty((len(V), len(self.centroids_)), np.int64)
         everything = n_probe >= len(self.centroids_)
         reach = np.float32(np.inf) if everything else self.reach_[n_probe - 1]
@@ -348,7 +348,7 @@ def _fast_lists(faiss: Any, lists: Inverted, rows: ListRows) -> _Fast:
             )  # fmt: skip
     slow.ntotal = len(codes)
     fast = faiss.IndexIVFPQFastScan(slow)
-    fast.nprobe = n_lists  # places for the numbers of lists: searches at the same time share it
+    fast.nprobe = n_lists  # room for the numbers of all lists: concurrent searches share it
     # list by list, each read once for all queries; or query by query, while the codes stay in cache
     fast.implem = 13 if codes.nbytes > LARGE else 11
     return _Fast(fast, quantiser)

@@ -32,7 +32,7 @@ class SortedRows(Rows):
     codes : ndarray of uint8, shape (n, n_bytes)
         The codes of all rows.
     permutations : ndarray of uint16, shape (n_lists, n_bits)
-        In what order each list looks at the bits.
+        The order in which each list compares the bits.
     lists : ndarray of uint64, shape (n_lists, n)
         The first 32 permuted bits of a row above its number, sorted.
     directories : ndarray of uint32, shape (n_lists, 2^c + 1)
@@ -50,30 +50,31 @@ class SortedRows(Rows):
 
 @stored
 class SortedLists(Searcher):
-    """Codes sorted in many orders, each after a permutation of the bits (K section 3, M 4.4).
+    """Codes sorted in many orders, each after a permutation of the bits.
 
-    A query is looked up in every list, and the entries around its places are met in the order of
-    the longest prefix they share with it, over all lists together. The rows met are ranked by
-    their whole codes. A list takes 8 bytes a row, and up to one more for its directory.
+    A query is looked up in every list, and the entries around its place are met in the order of
+    the longest prefix they share with it, over all lists together (Kulis and Grauman 2012, section
+    3; Kulis, Jain and Grauman 2009, section 4.4). The rows met are ranked by their whole codes. A
+    list takes 8 bytes per row, and up to one more for its directory.
 
-    There are M = ⌈n^(1/(1+ε))⌉ lists of n rows, and 2M entries are met. (K and M print 2M for the
-    number of lists as well; the numbers they report belong to M lists and 2M entries.) More are
-    met until there are as many rows as were asked for. Where more would be met than there are
-    rows allowed, all of those are ranked: that is faster, and nothing is missed.
+    There are M = ⌈n^(1/(1+ε))⌉ lists of n rows, and 2M entries are met. (Both papers print 2M for
+    the number of lists as well; the numbers they report belong to M lists and 2M entries.) More
+    are met until there are as many rows as requested. If more would be met than there are allowed
+    rows, all of those are ranked instead: this is faster, and nothing is missed.
 
-    Lists are not added to: new rows make a new segment, whose lists are sorted runs of their own.
+    Lists never grow: new rows make a new segment with sorted lists of its own.
 
     Parameters
     ----------
     code : Code, optional
-        Turns vectors into bits, the signs of what its `query` returns; `fit` lets it learn. By
+        Turns vectors into bits, the signs of what its `query` returns; `fit` fits a copy of it. By
         default ``Sign(None)``.
     epsilon : float
-        Fewer lists, and worse answers, the larger it is.
+        Larger values give fewer lists and worse answers.
     n_lists : int, optional
-        How many lists, instead of by `epsilon`.
+        How many lists; by default set by `epsilon`.
     neighbours : int
-        How many times 2M further entries are met (K's B).
+        How many times 2M further entries are met (B in Kulis and Grauman 2012).
     asymmetric : bool
         Whether a query keeps its projections y, and rows are ranked by Σ ± y over their bits;
         otherwise by the Hamming distance.
@@ -123,7 +124,7 @@ class SortedLists(Searcher):
         check_count("seed", self.seed, at_least=0)
 
     def fit(self, Z: Floats, n: int | None = None) -> Self:
-        """Let a copy of the code learn from vectors; return self."""
+        """Fit a copy of the code to vectors and return self."""
         self.code_ = self.code.fresh().fit(Z)
         return self
 
@@ -133,7 +134,7 @@ class SortedLists(Searcher):
         return self._sorted(self.code_.encode(Z), self.code_.query(Z[:1]).shape[1])
 
     def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> SortedRows:
-        """Sort some codes of several anew."""
+        """Sort the `kept` codes of several anew."""
         parts = [rows.codes[some] for rows, some in zip(several, kept, strict=True)]
         return self._sorted(np.concatenate(parts), several[0].permutations.shape[1])
 
@@ -156,7 +157,7 @@ class SortedLists(Searcher):
         return SortedRows(codes, permutations, lists, directories)
 
     def memory(self, n_rows: int, n_bits: int) -> int:
-        """Return how many bytes the lists of so many rows take, beside their codes.
+        """Return how many bytes the lists of `n_rows` rows take, in addition to their codes.
 
         Examples
         --------
@@ -169,8 +170,8 @@ class SortedLists(Searcher):
         return n_lists * (8 * n_rows + 4 * (n_prefixes + 1))
 
     def _sizes(self, n: int, n_bits: int) -> tuple[int, int]:
-        """Return the number of lists, and of prefixes that each can be entered by."""
-        # a root that should be whole may come out a little above
+        """Return the number of lists, and of prefixes in each directory."""
+        # rounding may put a whole root a little too high
         by_epsilon = max(1, math.ceil(n ** (1 / (1 + self.epsilon)) - 1e-9))
         return self.n_lists or by_epsilon, 1 << _directory_bits(n, n_bits)
 
@@ -224,7 +225,7 @@ class SortedLists(Searcher):
         return Candidates(found, values)
 
     def _compared(self, projections: Floats, n_bytes: int) -> tuple[Codes, Floats, np.float32]:
-        """Return the bits of queries, and what their values are made of (see `_list_loops.answer`).
+        """Return the bits of queries, their weights and the offset (see `_list_loops.answer`).
 
         The Hamming distance is half the number of bits less Σ ± 1/2.
         """
@@ -242,12 +243,12 @@ def _loop_arguments(rows: SortedRows) -> tuple[Array, ...]:
 
 
 def _directory_bits(n: int, n_bits: int) -> int:
-    """Return by how many bits a directory looks up, at least one."""
+    """Return the number of bits that a directory looks up, at least one."""
     return max(1, min(n.bit_length() - 1 - DIRECTORY_ROWS, n_bits, DIRECTORY_BITS))
 
 
 def _frozen(array: Array) -> Array:
-    """Return a read-only view, as arrays of a saved index are: loops are compiled only once."""
+    """Return a view, read-only like arrays of a saved index: loops are compiled only once."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""Scan all codes, by Hamming distance or by what the query keeps before anything is rounded."""
+"""Scan all codes, by Hamming distance or with queries that are not rounded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from mercer.search.base import (
     only_allowed,
 )
 
-FEW = 1 / 4  # of the rows allowed: from here down their codes are copied out
+FEW = 1 / 4  # share of rows allowed up to which their codes are copied out
 SPARE = 16  # rows beyond those asked for: fast scan rounds its sums
 
 
@@ -43,11 +43,12 @@ class Scan(Searcher):
     Parameters
     ----------
     code : Code, optional
-        Turns vectors into codes; `fit` lets it learn. By default the signs of the vectors.
+        Turns vectors into codes; `fit` fits a copy of it. By default the signs of the vectors.
     asymmetric : bool
         Whether a query keeps its projections y and rows are ranked by Σ ± y over their bits,
         which costs nothing and finds more than the Hamming distance to the query's own bits.
-        Product codes are always compared so, by the distances of the query to their centroids.
+        Product codes are always compared this way, by the distances of the query to their
+        centroids.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class Scan(Searcher):
             )
 
     def fit(self, Z: Floats, n: int | None = None) -> Self:
-        """Let a copy of the code learn from vectors; return self."""
+        """Fit a copy of the code to vectors and return self."""
         self.code_ = self.code.fresh().fit(Z)
         return self
 
@@ -87,12 +88,12 @@ class Scan(Searcher):
         return CodeRows(self.code_.encode(Z))
 
     def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> CodeRows:
-        """Return some codes of several."""
+        """Return the `kept` codes of several as one."""
         parts = [rows.codes[some] for rows, some in zip(several, kept, strict=True)]
         return CodeRows(np.concatenate(parts))
 
     def is_sound(self, rows: CodeRows, width: int) -> bool:
-        """Whether codes are as long as those that the code makes."""
+        """Whether codes have the type and length of those that the code makes."""
         one = self.code_.encode(np.zeros((1, width), np.float32))
         return rows.codes.dtype == np.uint8 and rows.codes.shape[1:] == one.shape[1:]
 
@@ -158,7 +159,7 @@ class Scan(Searcher):
         return Candidates(*best)
 
     def _allowed(self, rows: CodeRows, Zq: Floats, n: int, allowed: Allowed) -> Candidates:
-        """Return the n nearest codes that are allowed: more are looked at until there are n."""
+        """Return the n nearest codes that are allowed, requesting more until there are n."""
         n = min(n, len(allowed))
         asked = n + int(1.2 * n * (1 - len(allowed) / len(rows))) + SPARE
         while True:
@@ -170,7 +171,7 @@ class Scan(Searcher):
 
 
 def _renamed(found: Candidates, rows: Ids) -> Candidates:
-    """Return candidates among some rows by the numbers these have among all."""
+    """Return candidates among some rows, renumbered as among all rows."""
     return Candidates(rows[found.rows] if found.rows.size else found.rows, found.values)
 
 

@@ -1,4 +1,4 @@
-"""Files that are on disk for sure, and folders that one process holds alone."""
+"""Write files that survive a power failure, and lock folders for one process."""
 
 import os
 import sys
@@ -11,11 +11,11 @@ from typing import BinaryIO
 if sys.platform != "win32":
     import fcntl
 
-TRIES, PAUSE = 50, 0.02  # of a writer to lock a folder, and seconds between them
+TRIES, PAUSE = 50, 0.02  # attempts of a writer to lock a folder, and seconds between them
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a new file; one that is there, or a link to one, is an error."""
+    """Write a new file; fail if the path exists, even as a link."""
     with path.open("xb") as file:
         file.write(text.encode())
         flush(file)
@@ -39,7 +39,7 @@ def sync(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those it lies in; their names are on disk before anything is in them."""
+    """Make a folder and its parents; their names are on disk before anything is put in them."""
     missing = [one for one in (folder.absolute(), *folder.absolute().parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for one in missing:
@@ -48,8 +48,8 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[bool]:
-    """Hold a folder alone, if no other writer does; the system lets go when a process ends."""
-    if sys.platform == "win32":  # where two savers at once are not noticed
+    """Lock a folder, if no other writer has, and unlock it at the end or when the process dies."""
+    if sys.platform == "win32":  # where two writers at once go unnoticed
         yield True
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -60,7 +60,7 @@ def locked(folder: Path) -> Iterator[bool]:
 
 
 def _lock_alone(handle: int) -> bool:
-    """Lock a folder; readers hold it for a moment only, so it is tried more than once."""
+    """Lock a folder; readers lock it for a moment only, so several attempts are made."""
     for _ in range(TRIES):
         with suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

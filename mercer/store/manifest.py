@@ -1,4 +1,4 @@
-"""The manifest of a saved index: what stands in it, and whether the files agree with it."""
+"""The manifest of a saved index: its contents, and whether the files agree with it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import mercer
 from mercer.errors import StoreError
 from mercer.items.vectors import STORED
 
-FORMAT = 1  # what is written; every format up to it is read (`mercer.index.loading`)
+FORMAT = 1  # the format written; all formats up to it can be read (`mercer.index.loading`)
 MANIFEST, MARKER = "manifest.json", "saving"
-DEEPEST = 100  # trees inside trees: kernels of kernels of kernels take a few each
+DEEPEST = 100  # levels of nesting: a kernel inside a kernel takes a few
 RESTORE = "Restore the folder from a copy, or build and save the index again."
 
 
@@ -27,14 +27,14 @@ class Origins:
     """Which folders an index was read from or written to, and what they held then."""
 
     def __init__(self) -> None:
-        self.seals: dict[str, set[str]] = {}  # by folder, without links: the sha256 of manifests
+        self.seals: dict[str, set[str]] = {}  # the sha256 of manifests, by resolved path
 
     def note(self, folder: Path, manifest: dict[str, Any]) -> None:
-        """Know this manifest of a folder again."""
+        """Remember the manifest of a folder."""
         self.seals.setdefault(os.path.realpath(folder), set()).add(manifest["sha256"])
 
     def require_known(self, folder: Path) -> None:
-        """Refuse to write over what somebody else wrote since the index was read from here."""
+        """Refuse to overwrite what somebody else saved since this index was loaded or saved."""
         known = self.seals.get(os.path.realpath(folder))
         if not known or not (folder / MANIFEST).exists():
             return
@@ -48,7 +48,7 @@ class Origins:
 
 
 def parsed(folder: Path) -> dict[str, Any]:
-    """Return the manifest as it stands there."""
+    """Return the manifest of a folder without checking its sha256."""
     try:
         content = (folder / MANIFEST).read_bytes()
     except OSError as error:
@@ -57,7 +57,7 @@ def parsed(folder: Path) -> dict[str, Any]:
 
 
 def values_in(content: bytes, folder: Path) -> dict[str, Any]:
-    """Return what the bytes of a manifest say."""
+    """Parse the bytes of a manifest."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -68,7 +68,7 @@ def values_in(content: bytes, folder: Path) -> dict[str, Any]:
 
 
 def _depth(tree: Any) -> int:
-    """Return how many dicts and lists stand inside each other, at most one more than allowed."""
+    """Return how deeply dicts and lists are nested, up to one more than is allowed."""
     level, depth = [tree], 0
     while level and depth <= DEEPEST:
         depth += 1
@@ -109,7 +109,7 @@ def _describe_nothing(folder: Path) -> str:
 
 
 def new_manifest(generation: int, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a generation with these values; it vouches for itself."""
+    """Return the manifest of a generation with these values and their sha256."""
     manifest = {
         "format": FORMAT, "generation": generation, "mercer": mercer.__version__, "index": values,
     }  # fmt: skip
@@ -117,7 +117,7 @@ def new_manifest(generation: int, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seal(manifest: dict[str, Any]) -> str:
-    """Return the sha256 of the values of a manifest, however they are laid out."""
+    """Return the sha256 of the values of a manifest, whatever its layout."""
     values = {name: value for name, value in manifest.items() if name != "sha256"}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -143,7 +143,7 @@ def check_file(folder: Path, manifest: dict[str, Any], entry: dict[str, Any]) ->
 
 
 def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """Return shape, type and whole size that an .npy file claims for itself."""
+    """Return the shape, type and total size that the header of an .npy file states."""
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
@@ -178,12 +178,12 @@ def check_hash(folder: Path, entry: dict[str, Any]) -> None:
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value of the manifest is a number of things."""
+    """Whether a value of the manifest is a non-negative integer."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def entries(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield what the manifest says of each array."""
+    """Yield the manifest's entry for each array."""
     if isinstance(tree, dict) and "npy" in tree:
         yield tree
     elif isinstance(tree, (dict, list)):

@@ -1,7 +1,7 @@
-"""Kernels and parts as plain trees of values and arrays, and back.
+"""Turn kernels and parts into plain trees of values and arrays, and back.
 
-Nothing is imported or run on the way back: classes and kernels are looked up by name, among those
-that were made known (`mercer.runtime.params.stored`, `mercer.register`).
+Nothing is imported or run on the way back: classes and kernels are looked up by name among those
+that were registered (`mercer.runtime.params.stored`, `mercer.register`).
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ def _unpack_spec(value: Any) -> Any:
 
 
 def pack_object(part: Params, kernel: Kernel) -> dict[str, Any]:
-    """Return a part by its name, with its parameters and what it learned."""
+    """Return a part as plain data: its name, its parameters and what it learned."""
     name = stored_name(type(part))
     if name is None:
         own = type(part).__name__
@@ -81,7 +81,7 @@ def unpack_object(tree: dict[str, Any], kernel: Kernel, family: type[Params] = P
             f"{name} has learned {', '.join(sorted(tree['learned']))} instead of "
             f"{', '.join(sorted(part.learned))}. {RESTORE}"
         )
-    inner = getattr(part, "compared", kernel)  # landmarks are prepared for what compares them
+    inner = getattr(part, "compared", kernel)  # landmarks have a kernel of their own
     for key, value in tree["learned"].items():
         setattr(part, key, _unpack_value(value, inner))
     return part
@@ -109,7 +109,7 @@ def _unpack_value(value: Any, kernel: Kernel) -> Any:
 
 
 def require_lengths(what: str, **lengths: int) -> None:
-    """Raise StoreError unless all are the same."""
+    """Raise StoreError unless all lengths are equal."""
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise StoreError(f"{what} should be as long in all parts ({told}). {RESTORE}")

@@ -23,7 +23,7 @@ from mercer.store.manifest import (
 )
 
 SMALL = 1 << 16  # bytes: smaller files are read, not mapped
-MAPPED = 256  # files mapped at most, the largest: each takes a file descriptor
+MAPPED = 256  # the most files to map, largest first: each takes a file descriptor
 DAMAGE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EIO)
 
 
@@ -38,7 +38,7 @@ def read(path: str | os.PathLike[str], origins: Origins | None = None) -> dict[s
     path : path
         A folder made by `write`.
     origins : Origins, optional
-        Notes what was read.
+        Where to note what was read.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
     Raises
     ------
     StoreError
-        Where some are not; the text names them.
+        If some are not; the message names them.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _steadily(look: Callable[[Path, dict[str, Any], str], Any], folder: Path, verb: str) -> Any:
-    """Look at what the manifest names; again if another process saved in between."""
+    """Call `look` with the manifest, and again if another process saved in between."""
     manifest = read_manifest(folder, verb)
     while True:
         try:
@@ -118,9 +118,9 @@ def _verified(folder: Path, manifest: dict[str, Any], verb: str) -> list[str]:
 
 
 def _opened(folder: Path, manifest: dict[str, Any], verb: str) -> dict[str, Any]:
-    """Return the manifest with arrays in the place of what it says of them."""
+    """Return the manifest with its entries replaced by the arrays."""
     if (folder / MARKER).exists() and not disk.is_locked(folder):
-        _verified(folder, manifest, verb)  # a save was cut off, perhaps with the power
+        _verified(folder, manifest, verb)  # a save was cut off, perhaps by a power failure
     files = list(entries(manifest["index"]))
     try:
         for entry in files:
@@ -134,7 +134,7 @@ def _opened(folder: Path, manifest: dict[str, Any], verb: str) -> dict[str, Any]
 
 
 def _damage(error: OSError | ValueError) -> str:
-    """Return what is wrong with a file; an error that does not come from the file is raised."""
+    """Return what is wrong with a file; raise errors that do not come from the file."""
     if isinstance(error, (StoreError, ValueError)) or error.errno in DAMAGE:
         return str(error)
     raise error
@@ -146,7 +146,7 @@ def _array(path: Path, mapped: bool) -> Array:
 
 
 def _filled(tree: Any, arrays: dict[str, Array]) -> Any:
-    """Return the tree with its arrays."""
+    """Return the tree with each entry replaced by its array."""
     if isinstance(tree, list):
         return [_filled(value, arrays) for value in tree]
     if not isinstance(tree, dict):

@@ -1,4 +1,4 @@
-"""A few kernel values that are stored, to know the kernel again."""
+"""A few stored kernel values, by which a loaded index recognises its kernel."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ SAMPLES = 16  # items whose kernel values are kept
 
 
 def samples(P: Prepared | None) -> Array | None:
-    """Return the kernel values of a few items; None where there are none."""
+    """Return the kernel values of a few items, or None if there are no items."""
     return None if P is None else _gram(_few(P))
 
 
@@ -29,10 +29,10 @@ def _gram(P: Prepared) -> Array:
 
 
 def check_samples(P: Prepared | None, expected: Array | None, same_version: bool) -> None:
-    """Raise StoreError where the kernel gives other values than when the items were saved.
+    """Raise StoreError if the kernel's values differ from those saved with the items.
 
-    Built-in kernels of the same version are the same; to wake the compiler for them would take
-    longer than all the rest of loading.
+    Built-in kernels of the same version are not checked: starting the compiler for them would take
+    longer than the rest of loading.
     """
     if P is None or (same_version and not registered_names(kernels.to_spec(P.kernel))):
         return
@@ -46,7 +46,7 @@ def _compare(few: Prepared, expected: Array) -> None:
     kernel: Kernel = few.kernel
     try:
         found = _gram(few)
-    except Exception as error:  # the code of a user may raise anything
+    except Exception as error:  # user code may raise anything
         raise StoreError(
             f"{_stranger(kernel)}: it fails on saved items ({error}). {_cure(kernel)}"
         ) from error
@@ -74,7 +74,7 @@ def _cure(kernel: Kernel) -> str:
 
 
 def registered_names(spec: dict[str, Any]) -> list[str]:
-    """Return the names in a kernel's spec that stand for code of the user."""
+    """Return the names in a kernel's spec that stand for user code."""
     inside = [registered_names(value) for value in spec.values() if isinstance(value, dict)]
     own = set(kernels.names()) - set(kernels.NAMES)
     found = [spec["name"]] if spec["name"] in own else []

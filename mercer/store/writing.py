@@ -1,4 +1,4 @@
-"""An index as a folder: plain trees of values and arrays, written at once or not at all.
+"""An index as a folder: plain trees of values and arrays, written completely or not at all.
 
 ::
 
@@ -7,8 +7,8 @@
       generation-3/       the arrays, one .npy file each; never changed once written
       saving              only while a save is under way, or after one that was cut off
 
-A tree is made of dicts with string keys, lists, strings, numbers, booleans, None and arrays. An
-array stands in the manifest as its file's name, shape, type, size and sha256. Opening checks the
+A tree is made of dicts with string keys, lists, strings, numbers, booleans, None and arrays. The
+manifest lists each array by its file's name, shape, type, size and sha256. Opening checks the
 sizes, `verify` the rest. Nothing in the folder is ever run.
 """
 
@@ -44,17 +44,17 @@ GENERATION = re.compile(r"generation-([0-9]+)")
 def write(
     path: str | os.PathLike[str], tree: dict[str, Any], origins: Origins | None = None
 ) -> None:
-    """Write a tree, in place of the one that is there; whoever reads finds the old or the new.
+    """Write a tree, replacing the one in the folder; readers find either the old or the new.
 
     Parameters
     ----------
     path : path
-        A folder written before, an empty one, or one that is not there yet.
+        A folder written before, an empty one, or one that does not exist yet.
     tree : dict
-        Values and arrays; what a tree may hold is said at the top of this module.
+        Values and arrays, as described at the top of this module.
     origins : Origins, optional
-        Where the tree came from. Where that is this folder, and somebody wrote to it since,
-        nothing is written. What is written is noted there.
+        Where the tree came from. If that is this folder and somebody else has written to it since,
+        nothing is written. The new manifest is noted there.
     """
     folder = Path(path)
     try:
@@ -79,7 +79,7 @@ def write(
 
 
 def _write_generation(folder: Path, tree: dict[str, Any], origins: Origins) -> None:
-    """Write the arrays, then the manifest, then clear up; each on disk before the next."""
+    """Write the arrays, then the manifest, then clean up; each step is on disk before the next."""
     number = 1 + max(_generations(folder), default=0)
     (folder / MARKER).unlink(missing_ok=True)
     disk.write_new(folder / MARKER, "A save is under way, or was cut off.\n")
@@ -89,17 +89,17 @@ def _write_generation(folder: Path, tree: dict[str, Any], origins: Origins) -> N
         values = _Writer(folder, f"generation-{number}").written(tree)
         manifest = new_manifest(number, values)
         disk.write_new(draft, json.dumps(manifest, indent=1) + "\n")
-        origins.note(folder, manifest)  # first: nobody may come between
+        origins.note(folder, manifest)  # first, in case of an interruption in between
         os.replace(draft, folder / MANIFEST)  # noqa: PTH105 - the moment of change
     except BaseException:
-        with suppress(OSError):  # what the current manifest does not name is of no use
+        with suppress(OSError):  # leftovers do no harm
             _sweep(folder)
         raise
     _finish(folder)
 
 
 def _finish(folder: Path) -> None:
-    """Make sure of a manifest that is in its place, and clear up."""
+    """Make sure that a manifest in its place is on disk, and clean up."""
     try:
         disk.sync(folder)
     except OSError as error:
@@ -107,16 +107,16 @@ def _finish(folder: Path) -> None:
             f"save: {folder} holds the new index, but the disk did not confirm it: {error}. Save "
             "it once more before you rely on it."
         ) from error
-    with suppress(OSError):  # what is left over is cleared up by the next save
+    with suppress(OSError):  # the next save removes what is left
         _sweep(folder)
 
 
 class _Writer:
-    """Writes the arrays of a tree into the folder of a generation, each where it stands in it."""
+    """Writes the arrays of a tree into a generation's folder, at paths that mirror the tree."""
 
     def __init__(self, folder: Path, generation: str) -> None:
         self.folder, self.generation = folder, generation
-        self.seen: dict[int, tuple[Array, dict[str, Any]]] = {}  # an array met twice is one file
+        self.seen: dict[int, tuple[Array, dict[str, Any]]] = {}  # an array is written only once
 
     def written(self, tree: dict[str, Any]) -> Any:
         (self.folder / self.generation).mkdir()
@@ -168,7 +168,7 @@ class _Hashed:
 
 
 def _require_place(folder: Path) -> None:
-    """Refuse to write where something other than an index is."""
+    """Refuse to write over anything that is not an index."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -176,7 +176,7 @@ def _require_place(folder: Path) -> None:
     names = {entry.name for entry in folder.iterdir()}
     own = all(name == MARKER or DRAFT.fullmatch(name) or GENERATION.fullmatch(name)
               for name in names)  # fmt: skip
-    cut_off = own and MARKER in names  # the first save to this folder did not get to its end
+    cut_off = own and MARKER in names  # the first save to this folder did not finish
     if names and not cut_off and not _is_ours(folder):
         raise StoreError(
             f"save: {folder} is not empty and not an index. Choose another folder, or empty it."
@@ -186,7 +186,7 @@ def _require_place(folder: Path) -> None:
 def _is_ours(folder: Path) -> bool:
     if not (folder / MANIFEST).is_file():
         return False
-    content = (folder / MANIFEST).read_bytes()  # what cannot be read now may well be an index
+    content = (folder / MANIFEST).read_bytes()  # an unreadable manifest may well be an index's
     try:
         return {"format", "generation", "mercer"} <= set(values_in(content, folder))
     except StoreError:
@@ -194,7 +194,7 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what saves left behind: all that the manifest does not name."""
+    """Remove what saves left behind: everything that the manifest does not name."""
     current = parsed(folder).get("generation") if (folder / MANIFEST).exists() else 0
     for number in _generations(folder) if is_count(current) else []:
         if number != current:

@@ -268,3 +268,20 @@ def test_lengths_must_agree(folder):
     entry = {"shape": [39], "bytes": own.stat().st_size}
     change(folder, lambda m: m["index"]["segments"][0]["own"].update(entry))
     require_refused(folder, "a segment should be as long in all parts .*own 39")
+
+
+def test_a_kernel_that_fails_on_damaged_items_names_their_files(folder, tmp_path):
+    """NaN in items is found by the hashes; a sound folder is not blamed."""
+    index = mercer.load(folder)
+    for path in arrays(folder / "generation-1" / "segments" / "0" / "items"):
+        X = np.load(path)
+        if X.dtype.kind == "f":
+            X[...] = np.nan
+            np.save(path, X)
+    with pytest.raises(mercer.StoreError, match=r"is damaged: .*segments/0/items/.*npy"):
+        mercer.load(folder).search(OLD[:5], 3)
+    broken = mercer.brute(mercer.kernels.Linear()).fit(OLD).add(OLD)
+    broken.save(tmp_path / "sound")
+    with pytest.raises(mercer.KernelError, match="inf"):
+        mercer.load(tmp_path / "sound").search(np.full((1, OLD.shape[1]), 3e38, np.float32), 1)
+    assert len(index) == len(OLD)

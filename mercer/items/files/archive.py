@@ -1,4 +1,4 @@
-"""Read sets of vectors: an archive with the vectors of all sets, or a folder with a file a set."""
+"""Read sets of vectors from an archive of all sets, or from a folder with one file per set."""
 
 from collections.abc import Collection
 from pathlib import Path

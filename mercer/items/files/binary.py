@@ -52,7 +52,7 @@ def read_vecs(path: Path) -> Array:
 
 
 def read_bin(path: Path) -> Array:
-    """Map a matrix that follows its shape, two uint32.
+    """Map a matrix stored after its shape, two uint32.
 
     Parameters
     ----------

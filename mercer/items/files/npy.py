@@ -36,7 +36,7 @@ def read_npy(path: Path) -> Array:
             f"{shape} and type {dtype}. It may be cut off: copy it again."
         )
     if 0 in shape:
-        return np.empty(shape, dtype)  # nothing cannot be mapped
+        return np.empty(shape, dtype)  # an empty array cannot be mapped
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except _DAMAGE as reason:
@@ -61,13 +61,13 @@ def names_of(path: Path) -> list[str]:
 
 
 def read_npz(path: Path, key: str | None = None) -> Any:
-    """Read an array of an archive: X, or the only one, unless another is asked for."""
+    """Read one array of an archive: `key`, or by default X or the only one."""
     with _opened(path) as archive:
         return _plain_member(path, archive, _name(path, archive.files, key))
 
 
 def is_sparse_file(path: Path) -> bool:
-    """Whether an archive is one that scipy.sparse.save_npz wrote."""
+    """Whether an archive was written by scipy.sparse.save_npz."""
     return set(names_of(path)) >= _SPARSE
 
 
@@ -75,7 +75,7 @@ def read_sparse(path: Path) -> Any:
     """Read a sparse matrix as CSR."""
     from scipy import sparse  # type: ignore[import-untyped]
 
-    with _opened(path), path.open("rb") as stream:  # the first says what is wrong with it
+    with _opened(path), path.open("rb") as stream:  # _opened reports damage
         matrix = sparse.load_npz(stream)
         if matrix.format not in ("csr", "csc", "coo"):
             raise InputError(
@@ -89,7 +89,7 @@ def read_sparse(path: Path) -> Any:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open an archive, and say what is wrong with it."""
+    """Open an archive; raise InputError if it is damaged, also while it is read."""
     if not zipfile.is_zipfile(path):
         size = path.stat().st_size
         raise InputError(
@@ -97,7 +97,7 @@ def _opened(path: Path) -> Iterator[Any]:
             "type: write it with numpy.savez or scipy.sparse.save_npz."
         )
     try:
-        # opened here: NumPy leaves a file open that turns out to be damaged
+        # opened here: NumPy does not close a file that turns out to be damaged
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             yield archive
     except _DAMAGE as reason:

@@ -49,7 +49,7 @@ def read_items(
     id_column : str, optional
         Which column of a table has the ids: its name in the header, or its number from 1.
     l1 : bool
-        Whether to divide every item by its sum; of sets, every vector.
+        Whether to divide every item by its sum; for sets, every vector.
 
     Examples
     --------
@@ -73,9 +73,9 @@ def read_items(
 
 
 def read_ids(path: str | Path) -> Array:
-    r"""Read ids from a .npy file or from text, one on a line; ``-`` is standard input.
+    r"""Read ids from a .npy file or from text, one per line; ``-`` is standard input.
 
-    They are integers where all of them are written as one, and strings otherwise.
+    Ids are integers if all of them are written as integers, and strings otherwise.
 
     Examples
     --------

@@ -19,7 +19,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 class _Table(NamedTuple):
-    """Text with rows of numbers, and where they are."""
+    """Text with rows of numbers, and its layout."""
 
     path: Path
     content: str
@@ -29,7 +29,7 @@ class _Table(NamedTuple):
     id_column: int | None  # from 0
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Return the rows below the header with the numbers of their lines; blank ones left out."""
+        """Return the rows below the header with their line numbers, without blank lines."""
         reader = csv.reader(io.StringIO(self.content, newline=""), delimiter=self.comma)
         found = ((reader.line_num, row) for row in reader if any(row))
         if self.header:
@@ -41,7 +41,7 @@ class _Table(NamedTuple):
 
 
 def decode(path: Path, content: bytes) -> str:
-    """Return text from bytes, without a mark of their order."""
+    """Return the text of UTF-8 bytes, without a byte order mark."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
@@ -58,12 +58,12 @@ def read_items(path: Path, options: Options) -> Items:
 def read_table(
     path: Path, content: bytes, comma: str, id_column: str | None
 ) -> tuple[Array, Array | None]:
-    """Read rows of numbers, and their ids where there is a column of them.
+    """Read rows of numbers, and their ids if there is a column of ids.
 
     Parameters
     ----------
     path : Path
-        Where the content comes from, for the error texts.
+        Where the content comes from, for error messages.
     content : bytes
         The text. Its first line is a header if none of its fields is a number, or if one of them
         is the name of the column of ids.
@@ -89,7 +89,7 @@ def read_table(
 
 
 def as_ids(names: Iterable[str]) -> Array:
-    """Return integers where every name is one as Python writes it, and else strings."""
+    """Return integers if every name is an integer as Python writes it, otherwise strings."""
     names = list(names)
     if names and all(_is_integer(name) for name in names):
         return np.array(names, np.int64)
