@@ -30,10 +30,10 @@ class InputError(MercerError, ValueError):
         What the user called; the message begins with it. See `mercer.runtime.border`.
     """
 
-    where: str = ""
+    caller: str = ""
 
     def __str__(self) -> str:
-        return f"{self.where}: {super().__str__()}" if self.where else super().__str__()
+        return f"{self.caller}: {super().__str__()}" if self.caller else super().__str__()
 
 
 class KernelError(MercerError, ValueError):

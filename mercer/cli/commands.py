@@ -126,7 +126,7 @@ def build(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A setting of the method, such as n_landmarks=512; a wrong one lists all.",
+            help="A setting of the method, such as n_landmarks=512; an unknown one lists them.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The random seed.")] = 0,
@@ -139,8 +139,8 @@ def build(
 ) -> None:
     """Build an index from a file of items and save it.
 
-    With the method exact every answer is proven: no item outside it scores higher. What a
-    kernel of sets takes from the data is taken from the items.
+    With the method exact every answer is proven: no item outside it scores higher. Kernels
+    of sets take their parameters from the items.
     """
     arguments.require_free(index, replace)
     arguments.require_one_reader(items, ids)
@@ -215,7 +215,7 @@ def search(
     ] = None,
     effort: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How hard inverted (lists) and graph (rows) look."),
+        typer.Option(metavar="N", help="The n_probe of inverted or the ef of graph."),
     ] = None,
     where: Where = None,
     form: Form = answers.Form.table,
@@ -254,7 +254,7 @@ def within(
     l1: L1 = False,
     threads: Threads = None,
 ) -> None:
-    """Find every item that scores at least so much, for every query."""
+    """Find every item with at least this score, for every query."""
     arguments.require_writable(form, output)
     arguments.require_one_reader(queries, where)
     loaded = mercer.load(index)
@@ -270,7 +270,7 @@ def within(
 
 @_command("info photos.index", "info photos.index --json")
 def info(index: IndexPath, as_json: Json = False) -> None:
-    """Print what an index is."""
+    """Describe an index."""
     answers.print_facts(mercer.load(index).info(), as_json)
 
 

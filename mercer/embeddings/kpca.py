@@ -153,15 +153,15 @@ class KernelPCA(LandmarkMap):
         spectrum = Spectrum.of(centred(K) if self.center else K)
         self._require_definite(kernel, L, K, spectrum)
         crossed = kernel(sample, L, dtype=np.float64)
-        own = kernel.diag(sample[:SAMPLE], dtype=np.float64)
+        diag = kernel.diag(sample[:SAMPLE], dtype=np.float64)
         if self.center:
-            own = own - 2 * crossed[:SAMPLE].mean(axis=1) + K.mean()  # theory: centred
+            diag = diag - 2 * crossed[:SAMPLE].mean(axis=1) + K.mean()  # theory: centred
             crossed -= K.mean(axis=0)
         moment = crossed.T @ crossed / len(sample)
         error = kernel.tolerance(L, dtype=np.float64)
         self.weights_ = self._weights(spectrum, moment, K, error)
         self._measure(L, K, moment, error)
-        self.floors_ = sampled_floors(crossed[:SAMPLE] @ self.weights_, own)
+        self.floors_ = sampled_floors(crossed[:SAMPLE] @ self.weights_, diag)
         self.landmarks_, self.spectrum_ = L, spectrum.values
 
     # ---- fitting
@@ -179,8 +179,8 @@ class KernelPCA(LandmarkMap):
             return
         least, largest = found.values[-1], found.values[0]
         error = kernel.tolerance(L, dtype=np.float64)
-        own = np.sqrt(np.abs(np.diag(K)))
-        uneven = np.abs(K - K.T) > 2 * error * np.outer(own, own) + TINY
+        lengths = np.sqrt(np.abs(np.diag(K)))
+        uneven = np.abs(K - K.T) > 2 * error * np.outer(lengths, lengths) + TINY
         if not kernel.symmetric or uneven.any():
             i, j = np.argwhere(uneven)[0] if uneven.any() else (0, 1)
             raise KernelError(
@@ -245,13 +245,13 @@ class KernelPCA(LandmarkMap):
     def _finished(self, Z: Matrix, crossed: Matrix, P: Prepared, first_row: int) -> Matrix:
         if not self.residual:
             return Z
-        own = self.compared.diag(P, dtype=np.float64)
+        diag = self.compared.diag(P, dtype=np.float64)
         if self.center:
-            own = own - 2 * crossed.mean(axis=1) + self.mean_  # theory: centred
+            diag = diag - 2 * crossed.mean(axis=1) + self.mean_  # theory: centred
         error = self.compared.tolerance(P, self.landmarks_, dtype=np.float64)
-        return np.column_stack([Z, self._residuals(Z, own, first_row, error)])
+        return np.column_stack([Z, self._residuals(Z, diag, first_row, error)])
 
-    def _residuals(self, Z: Matrix, own: Matrix, first_row: int, error: float) -> Matrix:
+    def _residuals(self, Z: Matrix, diag: Matrix, first_row: int, error: float) -> Matrix:
         """Return R with ẑ·ẑ + R R ≥ k even after rounding, rounded up (theory: rounding).
 
         `error` bounds the rounding of kernel values with the landmarks.
@@ -262,36 +262,36 @@ class KernelPCA(LandmarkMap):
         squares = np.einsum("ij,ij->i", Z, Z)
         norms = np.sqrt(squares)
         shift = (error + (self.n_landmarks_ + 2) * unit(np.float64)) * self.reach_
-        moved = shift * np.sqrt(np.maximum(own, 0))
+        moved = shift * np.sqrt(np.maximum(diag, 0))
         slack = (
-            error * np.abs(own) + 2 * norms * moved + moved**2
+            error * np.abs(diag) + 2 * norms * moved + moved**2
             + (Z.shape[1] + 4) * unit(np.float64) * squares
         )  # fmt: skip
-        lost = own - squares / (1 + self.departure_)
-        self._require_projection(lost + slack + TINY, own, squares, first_row)
+        lost = diag - squares / (1 + self.departure_)
+        self._require_projection(lost + slack + TINY, diag, squares, first_row)
         square = np.maximum(lost, 0) + slack
         folded = (self.rounding_ + 1.06 * shift) ** 2 / self.rounding_
         square += folded * (squares + square) + (Z.shape[1] + 2) * 2.0**-125
-        self._require_range(square, own, first_row)
+        self._require_range(square, diag, first_row)
         up: Matrix = np.nextafter(np.sqrt(square).astype(np.float32), np.float32(np.inf))
         return up
 
-    def _require_projection(self, left: Matrix, own: Matrix, squares: Matrix, first: int) -> None:
+    def _require_projection(self, left: Matrix, diag: Matrix, squares: Matrix, first: int) -> None:
         """Raise KernelError if a projection is longer than its item: the kernel is not PSD."""
         if (left < 0).any() and not self.center:
             row = int(np.argmax(left < 0))
             raise KernelError(
-                f"exact: item {first + row} has k(x, x) = {own[row]:.6g}, less than the square "
+                f"exact: item {first + row} has k(x, x) = {diag[row]:.6g}, less than the square "
                 f"{squares[row]:.6g} of its projection: the kernel is not positive semi-definite "
                 f"(or not the same at every call), so no certificate holds. {_ELSEWHERE}"
             )
 
-    def _require_range(self, squares: Matrix, own: Matrix, first: int) -> None:
+    def _require_range(self, squares: Matrix, diag: Matrix, first: int) -> None:
         """Raise KernelError for infinite bounds, which would cancel to NaN and lose the item."""
         if (squares > LARGEST).any():
             row = int(np.argmax(squares > LARGEST))
             raise KernelError(
-                f"exact: item {first + row} has k(x, x) = {own[row]:.3g}, with rounding bounded "
+                f"exact: item {first + row} has k(x, x) = {diag[row]:.3g}, with rounding bounded "
                 f"by {squares[row]:.3g}, too large for float32 bounds. Scale the items, or "
                 "normalise the kernel: kernel.normalized()."
             )

@@ -45,9 +45,9 @@ def _warn_of_lost_differences(sample: Any) -> None:
 
 def _warn_of_small_scores(kernel: Kernel, P: Prepared) -> None:
     """Warn if k(x, x) or, for kernels that are never 0, values of different items count as 0."""
-    own = kernel.diag(P, dtype=np.float64)
-    if 0 < np.abs(own).max() < TINY:
-        _warn_of_zeros(f"k(x, x) is at most {np.abs(own).max():.1g}", "Scale the items up.")
+    diag = kernel.diag(P, dtype=np.float64)
+    if 0 < np.abs(diag).max() < TINY:
+        _warn_of_zeros(f"k(x, x) is at most {np.abs(diag).max():.1g}", "Scale the items up.")
     if not kernel.positive or len(P) < 2:
         return
     values = kernel(P, dtype=np.float64)

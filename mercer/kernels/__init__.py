@@ -3,7 +3,7 @@
 A kernel compares two items; a larger value means nearer. All kernels share the methods of `Kernel`.
 """
 
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, ProductKernel, Radial, Scaled, SumKernel
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.compiled import CompiledKernel, kernel
 from mercer.kernels.corr import Corr
@@ -67,14 +67,14 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Prepared",
-    "Product",
+    "ProductKernel",
     "ProximityDistribution",
     "Pyramid",
     "PyramidMatch",
     "Radial",
     "Scaled",
     "SpatialPyramid",
-    "Sum",
+    "SumKernel",
     "SumMatch",
     "Tanimoto",
     "Tversky",

@@ -53,12 +53,12 @@ class Kernel(Facts):
     __array_ufunc__ = None  # so that numpy.float64(0.5) * kernel calls the kernel
     _binds: ClassVar[int] = 3  # how tightly the repr binds: 1 sum, 2 product, 3 everything else
 
-    def __add__(self, other: object) -> Sum:
-        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+    def __add__(self, other: object) -> SumKernel:
+        return SumKernel(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __mul__(self, other: object) -> Product | Scaled:
+    def __mul__(self, other: object) -> ProductKernel | Scaled:
         if isinstance(other, Kernel):
-            return Product(self, other)
+            return ProductKernel(self, other)
         return Scaled(plain(other), self) if isinstance(other, Real) else NotImplemented
 
     __rmul__ = __mul__
@@ -149,7 +149,7 @@ class _Pair(Kernel):
         return f"{left} {self._sign} {right}"
 
 
-class Sum(_Pair):
+class SumKernel(_Pair):
     """k(x, y) = a(x, y) + b(x, y); written ``a + b``."""
 
     _sign, _binds = "+", 1
@@ -163,7 +163,7 @@ class Sum(_Pair):
         return max(self._both(prepared, dtype)) + unit(dtype)
 
 
-class Product(_Pair):
+class ProductKernel(_Pair):
     """k(x, y) = a(x, y) b(x, y); written ``a * b``."""
 
     _sign, _binds = "*", 2
@@ -323,15 +323,15 @@ class Normalized(_Wrapped):
         return P.scales * self.kernel.stretch(P.inside)
 
     def _wrap(self, P: Prepared) -> dict[str, Any]:
-        own = self.kernel._diag(P, np.dtype(np.float64))
-        if (own < 0).any():
-            row = int(np.argmax(own < 0))
+        diag = self.kernel._diag(P, np.dtype(np.float64))
+        if (diag < 0).any():
+            row = int(np.argmax(diag < 0))
             raise KernelError(
-                f"{self!r}: k(x, x) = {own[row]:.3g} for item {row}. A kernel with a negative "
+                f"{self!r}: k(x, x) = {diag[row]:.3g} for item {row}. A kernel with a negative "
                 "self-similarity cannot be normalised."
             )
-        require_range(self, "k(x, x)", own)
-        scales = np.divide(1, np.sqrt(own), where=own > 0, out=np.zeros(len(own)))
+        require_range(self, "k(x, x)", diag)
+        scales = np.divide(1, np.sqrt(diag), where=diag > 0, out=np.zeros(len(diag)))
         return {"inside": P, "scales": scales}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
@@ -350,8 +350,8 @@ class Normalized(_Wrapped):
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error: that of `a`, that of its diagonal, and four roundings."""
-        own = self._inner_tolerance(prepared, np.float64)
-        return (1 + self._inner_tolerance(prepared, dtype)) * (1 + 4.01 * unit(dtype) + own) - 1
+        double = self._inner_tolerance(prepared, np.float64)
+        return (1 + self._inner_tolerance(prepared, dtype)) * (1 + 4.01 * unit(dtype) + double) - 1
 
     def __repr__(self) -> str:
         return f"{_grouped(self.kernel, 3)}.normalized()"
@@ -387,8 +387,8 @@ class Radial(_Wrapped):
         Linear().radial(0.5)
         """
         K = kernel(sampled(kernel.prepare(X), seed), dtype=np.float64)
-        own = np.diag(K)
-        return cls(kernel, 1 / mean_between(own[:, None] + own - 2 * K))
+        diag = np.diag(K)
+        return cls(kernel, 1 / mean_between(diag[:, None] + diag - 2 * K))
 
     def _wrap(self, P: Prepared) -> dict[str, Any]:
         return {"inside": P, "own": self.kernel._diag(P, np.dtype(np.float64))}
@@ -402,8 +402,8 @@ class Radial(_Wrapped):
         values = self.kernel._gather(P.inside, R.inside, ids, np.dtype(np.float64))
         return self._of_distance(values, P.own[:, None], R.own[ids]).astype(dtype)
 
-    def _of_distance(self, values: Array, own: Array, other: Array) -> Array:
-        return np.asarray(np.exp(-self.gamma * np.maximum(own + other - 2 * values, 0)))
+    def _of_distance(self, values: Array, diag: Array, other: Array) -> Array:
+        return np.asarray(np.exp(-self.gamma * np.maximum(diag + other - 2 * values, 0)))
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
         return np.ones(len(P), dtype)

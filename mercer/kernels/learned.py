@@ -198,9 +198,9 @@ class Learned(Kernel):
         return np.asarray(values + learned, dtype)
 
     def _diag(self, P: Prepared, dtype: DType) -> Array:
-        own = self.kernel._diag(P.inside, np.dtype(np.float64))
-        own = own + np.einsum("ij,ij->i", P.coordinates @ self._change, P.coordinates)
-        return np.asarray(np.maximum(own, 0) if self.psd else own, dtype)
+        diag = self.kernel._diag(P.inside, np.dtype(np.float64))
+        diag = diag + np.einsum("ij,ij->i", P.coordinates @ self._change, P.coordinates)
+        return np.asarray(np.maximum(diag, 0) if self.psd else diag, dtype)
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Bound the error of sums in double precision, relative to items that may have shrunk."""

@@ -5,7 +5,7 @@ import inspect
 from typing import Any, TypeGuard, TypeVar
 
 from mercer.errors import InputError, KernelError
-from mercer.kernels.base import Exp, Kernel, Normalized, Product, Radial, Scaled, Sum
+from mercer.kernels.base import Exp, Kernel, Normalized, ProductKernel, Radial, Scaled, SumKernel
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.corr import Corr
 from mercer.kernels.functions import Precomputed
@@ -52,8 +52,8 @@ ALIASES = {
     "poly": "polynomial",
 }
 _COMPOSED: dict[str, type[Kernel]] = {
-    "sum": Sum,
-    "product": Product,
+    "sum": SumKernel,
+    "product": ProductKernel,
     "scaled": Scaled,
     "exp": Exp,
     "normalized": Normalized,

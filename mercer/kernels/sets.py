@@ -115,8 +115,8 @@ class _OfVectors(SetKernel):
         """Return √b(v, v) of every vector."""
         if not len(sets.values):
             return np.empty(0)
-        own = self.base._diag(self._vectors(sets, DOUBLE), DOUBLE)
-        return np.asarray(np.sqrt(np.abs(own)))
+        diag = self.base._diag(self._vectors(sets, DOUBLE), DOUBLE)
+        return np.asarray(np.sqrt(np.abs(diag)))
 
     def _base_tolerance(self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike) -> float:
         filled = [P.sets for P in prepared if len(P.sets.values)]
@@ -176,15 +176,15 @@ class SumMatch(_OfVectors):
 
     def _prepare(self, X: Ragged) -> dict[str, Any]:
         """Return the sets, k(Y, Y), and how much larger the vectors are than their mean."""
-        own = np.zeros(len(X))
+        diag = np.zeros(len(X))
         for i in np.flatnonzero(np.diff(X.offsets)):
             one = X[i : i + 1]
             x = self._vectors(one, DOUBLE)
-            own[i] = self._compare(x, x, one.offsets, DOUBLE)[0]
+            diag[i] = self._compare(x, x, one.offsets, DOUBLE)[0]
         largest = run_means(self._sizes(X), X.offsets) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            risen = np.where(largest > 0, largest / np.maximum(own, 0), 1.0)
-        return {"sets": X, "own": own, "risen": risen}
+            risen = np.where(largest > 0, largest / np.maximum(diag, 0), 1.0)
+        return {"sets": X, "own": diag, "risen": risen}
 
     def _compare(self, x: Prepared, y: Prepared, offsets: Ids, dtype: DType) -> Array:
         sums = np.zeros(len(offsets) - 1)

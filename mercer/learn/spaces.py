@@ -107,13 +107,13 @@ class BasisSpace:
 
     def distances(self, P: Prepared, pairs: Ids) -> Matrix:
         """Return the squared distances of pairs before anything is learned."""
-        own = self.kernel.diag(P, dtype=np.float64)
+        diag = self.kernel.diag(P, dtype=np.float64)
         crossed = [
             self.kernel.score(P.take(pairs[span, 0]), P, pairs[span, 1:], dtype=np.float64)
             for span in parallel.spans(len(pairs), BLOCK)
         ]
         values = np.concatenate(crossed)[:, 0]
-        return np.asarray(np.maximum(own[pairs].sum(axis=1) - 2 * values, 0))
+        return np.asarray(np.maximum(diag[pairs].sum(axis=1) - 2 * values, 0))
 
     def rests(self, P: Prepared, Z: Matrix, pairs: Ids) -> Matrix:
         """Return the part of these distances outside the coordinates Z (theory: outside)."""

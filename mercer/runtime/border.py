@@ -51,7 +51,7 @@ def border(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         try:
             return function(*args, **kwargs)
         except InputError as error:
-            error.where = _name(function, args)
+            error.caller = _name(function, args)
             raise
         finally:
             asked.n_jobs, asked.show_progress = before
@@ -66,7 +66,7 @@ def about(what: str) -> Iterator[None]:
         yield
     except InputError as error:
         error.args = (f"{what}: {error.args[0]}",)
-        error.where = ""
+        error.caller = ""
         raise
 
 

@@ -199,8 +199,8 @@ def _bounds(subject: _Embedded) -> None:
         subject.fail("has `upper_bound` but serves no kernel")
     P = kernel.prepare(subject.X)
     K = kernel(P, P[:], dtype=np.float64)
-    own = np.sqrt(np.abs(np.diag(K)))
-    floor = K - kernel.tolerance(P, dtype=np.float64) * np.outer(own, own) - TINY
+    lengths = np.sqrt(np.abs(np.diag(K)))
+    floor = K - kernel.tolerance(P, dtype=np.float64) * np.outer(lengths, lengths) - TINY
     Z = subject.fitted.transform(P)
     for how, bounds in _products(Z).items():
         if not (bounds >= floor).all():

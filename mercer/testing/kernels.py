@@ -57,14 +57,14 @@ class _Sample(Subject):
         self.P = kernel.prepare(X)
         self.K = kernel(self.P, self.P[:])  # two arguments: nothing is mirrored
         self.K64 = kernel(self.P, self.P[:], dtype=np.float64)
-        self.own = np.diag(self.K64)
+        self.diag = np.diag(self.K64)
 
     @property
     def slack(self) -> Array:
         """How far a float32 value may be from a float64 one, for every pair."""
         error = self.kernel.tolerance(self.P) + self.kernel.tolerance(self.P, dtype=np.float64)
-        own = np.sqrt(np.abs(np.outer(self.own, self.own)))
-        return np.asarray(error * np.maximum(own, np.abs(self.K64)) + TINY)
+        lengths = np.sqrt(np.abs(np.outer(self.diag, self.diag)))
+        return np.asarray(error * np.maximum(lengths, np.abs(self.K64)) + TINY)
 
     def require_close(self, found: Any, what: str, slack: Any = None) -> None:
         """Raise CheckError where values differ from the Gram matrix by more than the slack."""

@@ -280,7 +280,7 @@ def test_a_kernel_that_fails_on_damaged_items_names_their_files(folder, tmp_path
             np.save(path, X)
     with pytest.raises(mercer.StoreError, match=r"is damaged: .*segments/0/items/.*npy"):
         mercer.load(folder).search(OLD[:5], 3)
-    broken = mercer.brute(mercer.kernels.Linear()).fit(OLD).add(OLD)
+    broken = mercer.brute(mercer.kernels.Linear()).fit(100 * OLD).add(100 * OLD)
     broken.save(tmp_path / "sound")
     with pytest.raises(mercer.KernelError, match="inf"):
         mercer.load(tmp_path / "sound").search(np.full((1, OLD.shape[1]), 3e38, np.float32), 1)
