@@ -83,11 +83,10 @@ def outside_bounds(  # type: ignore[no-untyped-def]
     """
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            row = rows[i, j]
-            if row < 0:
+            if rows[i, j] < 0:
                 continue
-            residual = np.float64(residuals[row]) * queries_residuals[i]
-            scale = root[i] * math.sqrt(max(diag[row], 0.0))
+            residual = np.float64(residuals[i, j]) * queries_residuals[i]
+            scale = root[i] * math.sqrt(max(diag[i, j], 0.0))
             slack = tolerance * scale + tiny
             above = scores[i, j] - (bounds[i, j] + (1 - relaxed) * residual)
             if above > slack or above < -(2 * residual + rounding * scale + slack):

@@ -314,15 +314,17 @@ class Ranking:
     def _falsify(self, view: View, rows: Ids, bounds: Array, scores: Array, relaxed: float) -> None:
         """Test |k - z·z| ≤ R R' on evaluated pairs: PSD kernels cannot break it (theory: pairs)."""
         bounded = cast(BoundedSearcher, self.searcher)
-        residuals, of_queries = bounded.residuals(view.rows), self.queries.vectors[:, -1]
+        # copies, which are contiguous: the loop is compiled once for all kinds of rows
+        residuals = bounded.residuals(view.rows)[rows]
+        of_queries, bounds = map(np.ascontiguousarray, (self.queries.vectors[:, -1], bounds))
         tolerance = self.tolerances[view.first] + 4 * unit(np.float32)
         wrong = outside_bounds(
-            rows, scores, bounds, residuals, of_queries, view.diag, self.errors.root, tolerance,
-            self.queries.embedding.rounding_, relaxed, TINY,
+            rows, scores, bounds, residuals, of_queries, view.diag[rows], self.errors.root,
+            tolerance, self.queries.embedding.rounding_, relaxed, TINY,
         )  # fmt: skip
         if wrong >= 0 and self.disproof is None:
             i, j = divmod(wrong, rows.shape[1])
-            residual = residuals[rows[i, j]] * of_queries[i]
+            residual = residuals[i, j] * of_queries[i]
             top = bounds[i, j] + (1 - relaxed) * residual
             self.disproof = (
                 f"{self.kernel!r} gave {scores[i, j]:.6g} for query {self.queries.first + i} and "

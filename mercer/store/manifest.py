@@ -16,10 +16,14 @@ import numpy as np
 import mercer
 from mercer.errors import StoreError
 from mercer.items.vectors import STORED
+from mercer.runtime.locks import Lock
 
 FORMAT = 1  # the format written; all formats up to it can be read (`mercer.index.loading`)
 MANIFEST, MARKER = "manifest.json", "saving"
 DEEPEST = 100  # levels of nesting: a kernel inside a kernel takes a few
+HEADERS = (
+    Lock()
+)  # NumPy parses headers by `ast`, which is not safe on several threads in Python 3.11
 RESTORE = "Restore the folder from a copy, or build and save the index again."
 
 
@@ -145,7 +149,7 @@ def check_file(folder: Path, manifest: dict[str, Any], entry: dict[str, Any]) ->
 def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     """Return the shape, type and total size that the header of an .npy file states."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, HEADERS.held():
             version = np.lib.format.read_magic(file)
             if version == (1, 0):
                 shape, _, dtype = np.lib.format.read_array_header_1_0(file)

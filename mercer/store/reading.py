@@ -12,6 +12,7 @@ from mercer.errors import StoreError
 from mercer.runtime.arrays import Array
 from mercer.store import disk
 from mercer.store.manifest import (
+    HEADERS,
     MANIFEST,
     MARKER,
     RESTORE,
@@ -141,7 +142,8 @@ def _damage(error: OSError | ValueError) -> str:
 
 
 def _array(path: Path, mapped: bool) -> Array:
-    found = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    with HEADERS.held():
+        found = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     return np.asarray(found)
 
 
