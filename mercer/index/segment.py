@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError
+from mercer.errors import InputError, StoreError
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.lazy import lazy
@@ -53,7 +53,12 @@ class Segment:
     @property
     def live_ids(self) -> Array:
         """The ids of the live items, in the order of the rows."""
-        return self.ids[~self.removed]
+        found = self.ids[~self.removed]
+        if found.dtype.kind == "i" and found.min(initial=0) < 0:
+            raise StoreError(
+                "an id is negative: the files of this index are damaged, or were changed."
+            )
+        return found
 
     @property
     def live_rows(self) -> Ids:

@@ -125,8 +125,8 @@ class Prepared:
         """Return the items that `pack` described, for the kernel they were prepared for."""
         parts = {name: cls._unpack_part(part, kernel) for name, part in tree["parts"].items()}
         lengths = {name: items.length(part) for name, part in parts.items()}
-        if len(set(lengths.values())) > 1:
-            raise StoreError(f"the parts of its items are not equally long ({lengths}).")
+        if len(set(lengths.values())) != 1:
+            raise StoreError(f"the parts of its items are missing or not equally long ({lengths}).")
         P = cls(kernel, parts, None if tree["form"] is None else tuple(tree["form"]))
         try:
             sound = kernel.sound(P)

@@ -21,9 +21,7 @@ from mercer.runtime.locks import Lock
 FORMAT = 1  # the format written; all formats up to it can be read (`mercer.index.loading`)
 MANIFEST, MARKER = "manifest.json", "saving"
 DEEPEST = 100  # levels of nesting: a kernel inside a kernel takes a few
-HEADERS = (
-    Lock()
-)  # NumPy parses headers by `ast`, which is not safe on several threads in Python 3.11
+HEADERS = Lock()  # NumPy parses headers with `ast`: in Python 3.11 not safe on several threads
 RESTORE = "Restore the folder from a copy, or build and save the index again."
 
 

@@ -285,3 +285,17 @@ def test_a_kernel_that_fails_on_damaged_items_names_their_files(folder, tmp_path
     with pytest.raises(mercer.KernelError, match="inf"):
         mercer.load(tmp_path / "sound").search(np.full((1, OLD.shape[1]), 3e38, np.float32), 1)
     assert len(index) == len(OLD)
+
+
+def test_negative_ids_are_damage(folder):
+    [path] = folder.rglob("segments/0/ids.npy")
+    ids = np.load(path)
+    ids[3] = -5
+    np.save(path, ids)
+    with pytest.raises(mercer.StoreError, match="an id is negative"):
+        mercer.load(folder).ids  # noqa: B018
+
+
+def test_items_without_parts_are_refused(folder):
+    change(folder, lambda manifest: manifest["index"]["segments"][0]["items"].update(parts={}))
+    require_refused(folder, "parts of its items are missing")
