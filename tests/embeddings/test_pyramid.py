@@ -162,7 +162,8 @@ def _photos(n, seed=0):
 def test_fewer_bits_are_the_first_of_more():
     kernel = PyramidMatch(0.2, 3)
     few, more = (PyramidDirections(kernel, n).fit_transform(SETS) for n in (33, 256))
-    np.testing.assert_array_equal(few, more[:, :33])
+    # the last columns of an odd width may be summed in another order
+    np.testing.assert_allclose(few, more[:, :33], rtol=0, atol=16 * 2.0**-24 * np.abs(more).max())
     other = PyramidDirections(kernel, 256, seed=1).fit_transform(SETS)
     assert abs(np.corrcoef(more.ravel(), other.ravel())[0, 1]) < 0.05
 
