@@ -82,7 +82,7 @@ def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
 
 def _unpack_segment(tree: dict[str, Any], kernel: Kernel, searcher: Searcher) -> Segment:
     P = Prepared.unpack(tree["items"], kernel)
-    rows: Rows = searcher.rows.read(**tree["rows"])
+    rows: Rows = searcher.read(tree["rows"])
     diag, ids, removed = tree["own"], tree["ids"], tree["removed"]
     require_lengths(
         "a segment", items=len(P), rows=len(rows), own=len(diag), ids=len(ids),

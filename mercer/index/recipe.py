@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer import items
+from mercer import items, kernels
 from mercer.embeddings import Embedding
 from mercer.errors import InputError
 from mercer.index.precision import warn_of_rounding
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
 from mercer.kernels import Kernel, Prepared
+from mercer.kernels.lengths import comparable
+from mercer.kernels.sampling import sampled
 from mercer.runtime.arrays import Array
 from mercer.runtime.lazy import lazy
-from mercer.search import BoundedSearcher, Everything, Searcher
+from mercer.search import BoundedSearcher, ByLength, Everything, Rows, Searcher
 
+LINKED, LINKING, LINKS = 2000, 100, 60  # items, queries and candidates that a link is learned from
 RATIO = 4  # a segment with fewer than this many times the rows after it is joined with them
 
 
@@ -38,16 +41,45 @@ class Recipe:
         What the kernel left open is chosen from the items too.
         """
         suited = kernel.suited(X)
+        proven = isinstance(searcher, (BoundedSearcher, Everything))
+        compared, varies = (suited, False) if proven else comparable(suited, X)
         unlearned = embedding.fresh()
-        if suited is not kernel:
-            unlearned.set_params(kernel=suited)
-        learned = cls(suited, unlearned.fit(X), searcher.fresh())
+        if compared is not kernel:
+            unlearned.set_params(kernel=compared)
+        chosen = ByLength(searcher) if varies else searcher.fresh()
+        learned = cls(suited, unlearned.fit(X), chosen)
         warn_of_rounding(suited, X)
         n = items.length(X)
-        wanted = learned.searcher.wanted(n)
+        wanted = chosen.wanted(n)
         if wanted:
-            learned.searcher.fit(learned._embed_some(X, n, wanted), n)
+            chosen.fit(learned._embed_some(X, n, wanted), n)
+        if varies:
+            learned._learn_link(X)
         return learned
+
+    def _learn_link(self, X: Any) -> None:
+        """Learn what values of candidates say about the normalised kernel, from a sample."""
+        searcher = cast(ByLength, self.searcher)
+        kernel = self._measured.normalized()
+        P = kernel.prepare(sampled(X, 0, LINKED))
+        some = P[:: max(1, len(P) // LINKING)]
+        inner = searcher.searcher_
+        rows, Zq = inner.build(self.embedding.transform(P.kept)), self.embedding.query(some.kept)
+        found = inner.candidates(rows, Zq, LINKS)
+        searcher.learn_link(Zq, found.values, kernel.score(some, P, found.rows))
+
+    @property
+    def _measured(self) -> Kernel:
+        """The kernel whose k(x, x) are lengths: this one, or one with a constant added."""
+        return kernels.get(self.embedding.kernel)
+
+    def _rows(self, P: Prepared, diag: npt.NDArray[np.float64]) -> Rows:
+        Z = self.embedding.transform(P)
+        if not isinstance(self.searcher, ByLength):
+            return self.searcher.build(Z)
+        measured = self._measured
+        squares = diag if measured == self.kernel else measured.diag(P.under(measured), dtype=float)
+        return self.searcher.build(Z, np.sqrt(np.maximum(squares, 0)))
 
     def _embed_some(self, X: Any, n: int, wanted: int) -> npt.NDArray[np.float32]:
         """Return the vectors of `wanted` items, evenly spaced."""
@@ -75,9 +107,8 @@ class Recipe:
 
     def build(self, P: Prepared, ids: Array) -> Segment:
         """Return a segment of these items."""
-        Z = self.embedding.transform(P)
         diag = self.kernel.diag(P, dtype=np.float64)
-        return Segment(P, diag, self.searcher.build(Z), ids, np.zeros(len(ids), bool))
+        return Segment(P, diag, self._rows(P, diag), ids, np.zeros(len(ids), bool))
 
     def join(self, segments: Sequence[Segment]) -> Segment:
         """Return one segment of all live items."""

@@ -19,6 +19,7 @@ from mercer.kernels.functions import (
 )
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
 from mercer.kernels.learned import Learned, Mahalanobis
+from mercer.kernels.lengths import Shifted
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
@@ -73,6 +74,7 @@ __all__ = [
     "PyramidMatch",
     "Radial",
     "Scaled",
+    "Shifted",
     "SpatialPyramid",
     "SumKernel",
     "SumMatch",

@@ -313,6 +313,7 @@ class Normalized(_Wrapped):
         self.kernel = kernel
         self._validate()
         self.explicit = kernel.explicit
+        self.nearly = None if kernel.nearly is None else kernel.nearly.normalized()
 
     def features(self, P: Prepared) -> Any:
         """Return φ of the kernel inside, scaled to length 1."""
@@ -321,6 +322,10 @@ class Normalized(_Wrapped):
     def stretch(self, P: Prepared) -> Any:
         """Return 1 / √a(x, x), times the stretch of the kernel inside."""
         return P.scales * self.kernel.stretch(P.inside)
+
+    def normalized(self) -> Normalized:
+        """Return this kernel: every k(x, x) is 1 already, or 0."""
+        return self
 
     def _wrap(self, P: Prepared) -> dict[str, Any]:
         diag = self.kernel._diag(P, np.dtype(np.float64))

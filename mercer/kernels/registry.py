@@ -11,6 +11,7 @@ from mercer.kernels.corr import Corr
 from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
 from mercer.kernels.learned import Learned, Mahalanobis
+from mercer.kernels.lengths import Shifted
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.sets import MaxSim, SumMatch
@@ -61,6 +62,7 @@ _COMPOSED: dict[str, type[Kernel]] = {
     "radial": Radial,
     "mahalanobis": Mahalanobis,
     "learned": Learned,
+    "shifted": Shifted,
 }
 _registered: dict[str, Kernel] = {}
 Named = TypeVar("Named", bound=Kernel | type[Params])

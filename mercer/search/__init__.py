@@ -2,6 +2,7 @@
 
 from mercer.search.base import Allowed, BoundedSearcher, Candidates, Rows, Searcher
 from mercer.search.bounds import BoundScan
+from mercer.search.by_length import ByLength
 from mercer.search.everything import Everything
 from mercer.search.graph import Graph
 from mercer.search.inverted import Inverted
@@ -12,6 +13,7 @@ __all__ = [
     "Allowed",
     "BoundScan",
     "BoundedSearcher",
+    "ByLength",
     "Candidates",
     "Everything",
     "Graph",

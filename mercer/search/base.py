@@ -143,10 +143,13 @@ class Searcher(Params):
         What `build` returns; stored rows are read back as this.
     takes_effort : bool
         Whether `candidates` makes use of `effort`.
+    in_proportion : bool
+        Whether values grow in proportion to the query vector.
     """
 
     rows: ClassVar[type[Rows]]
     takes_effort: ClassVar[bool] = False
+    in_proportion: bool = False
 
     @property
     def effort(self) -> int | None:
@@ -176,6 +179,10 @@ class Searcher(Params):
     def join(self, several: Sequence[Rows], kept: Sequence[Ids]) -> Rows | None:
         """Return the `kept` rows of several as one, or None if that needs their vectors."""
         return None
+
+    def read(self, kept: dict[str, Any]) -> Rows:
+        """Return rows with the fields that `Rows.kept` gave, from a file that may be damaged."""
+        return self.rows.read(**kept)
 
     def is_sound(self, rows: Any, width: int) -> bool:
         """Whether the fields of rows fit together, and fit vectors of `width` components.

@@ -123,6 +123,11 @@ class SortedLists(Searcher):
         check_count("memory_limit", self.memory_limit)
         check_count("seed", self.seed, at_least=0)
 
+    @property
+    def in_proportion(self) -> bool:  # type: ignore[override]
+        """Whether values are Σ ± y."""
+        return self.asymmetric
+
     def fit(self, Z: Floats, n: int | None = None) -> Self:
         """Fit a copy of the code to vectors and return self."""
         self.code_ = self.code.fresh().fit(Z)

@@ -77,6 +77,11 @@ class Scan(Searcher):
                 "asymmetric=False."
             )
 
+    @property
+    def in_proportion(self) -> bool:  # type: ignore[override]
+        """Whether values are Σ ± y."""
+        return self.asymmetric and not isinstance(self.code, Product)
+
     def fit(self, Z: Floats, n: int | None = None) -> Self:
         """Fit a copy of the code to vectors and return self."""
         self.code_ = self.code.fresh().fit(Z)
