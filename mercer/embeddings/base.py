@@ -28,6 +28,8 @@ class Embedding(Params):
     upper_bound : bool
         Whether the computed inner product of two vectors is never below the kernel, however
         it is rounded. Certificates rely on it.
+    by_value : bool
+        Whether vectors depend on k(x, x), and are those of angles only if the kernel is normalised.
     n_landmarks_ : int
         How many kernel values embedding one item takes.
     rounding_ : float
@@ -41,6 +43,7 @@ class Embedding(Params):
 
     kernel: str | Kernel
     upper_bound: bool = False
+    by_value: bool = False
     n_landmarks_: int = 0
     rounding_: float = 0.0
     n_features_: int = 0
@@ -57,6 +60,14 @@ class Embedding(Params):
     def serves(self, kernel: Kernel) -> bool:
         """Whether the vectors stand for this kernel."""
         return bool(kernels.get(self.kernel) == kernel)
+
+    def takes(self, kernel: Kernel) -> bool:
+        """Whether this embedding can stand for another kernel."""
+        try:
+            self.fresh().set_params(kernel=kernel)
+        except InputError:
+            return False
+        return True
 
     @border
     def fit(self, X: Any, y: Any = None) -> Self:

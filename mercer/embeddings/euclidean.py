@@ -13,7 +13,6 @@ from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.stand_ins import Trial, stand_ins
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
-from mercer.kernels.lengths import comparable
 from mercer.kernels.sampling import sampled
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array
@@ -27,6 +26,7 @@ SAMPLE = 10_000  # items that dimensions are chosen by
 BLOCK = 16_384  # items mapped at a time
 FEW = 500  # items: for at most this many, kernel PCA is used without a trial
 ENOUGH = 0.97  # of the nearest items of a sample: a map that finds this share ends the search
+EVEN = 1e-3  # self-similarities that differ by less, relatively, count as equal
 
 
 @stored
@@ -79,6 +79,7 @@ class Euclidean(Embedding):
     """
 
     learned = ("map_", "mean_", "axes_", "top_")
+    by_value = True
 
     map_: Embedding
     mean_: Floats | None
@@ -102,7 +103,7 @@ class Euclidean(Embedding):
         for name in ("n_components", "n_landmarks"):
             check_count(name, getattr(self, name), optional=True)
         check_count("seed", self.seed, at_least=0)
-        if self.how in ("explicit", "additive") and self._declared(self.how, self.compared) is None:
+        if self.how in ("explicit", "additive") and self._declared(self.how) is None:
             raise InputError(
                 f"{self.how!r} does not stand for {self.kernel!r}. Use 'kpca', which takes any "
                 "kernel, or 'auto'."
@@ -122,52 +123,61 @@ class Euclidean(Embedding):
 
     def _fit(self, X: Any) -> None:
         """Choose the map, the dimensions and whether an extra one is needed."""
-        given = self.compared.prepare(sampled(X, self.seed, SAMPLE))
-        kernel, varies = comparable(self.compared, given, self.seed)
-        if varies:
-            kernel = kernel.normalized()
-        sample = given.under(kernel)
-        self.top_, self.mean_, self.axes_ = None, None, None
+        kernel = self.compared
+        sample = kernel.prepare(sampled(X, self.seed, SAMPLE))
         chosen = self._chosen(kernel, sample)
-        self.map_ = self._kpca(kernel, items.length(X)).fit(X) if chosen is None else chosen
-        if chosen is not None:
-            Z = chosen.fit_transform(sample.under(chosen.compared))
-            self.mean_, self.axes_ = principal(Z, self.n_components) or (None, None)
+        if chosen is None:
+            self._learn_kpca(sample, self._kpca(kernel, items.length(X)).fit(X))
+        else:
+            self._learn(sample, *chosen)
 
-    def _declared(self, how: str, kernel: Kernel) -> Embedding | None:
-        """Return the map that the kernel's facts declare, or None."""
-        for one, _ in kernel.alike():
-            if how == "explicit" and one.explicit:
-                return Explicit(one)
-            if how == "additive" and one.homogeneous is not None:
-                return AdditiveMap(one)
+    def _learn(self, sample: Prepared, map_: Embedding, by_value: bool) -> None:
+        """Fit a map; find the dimensions to keep and, to rank by value, whether to add one."""
+        self.map_ = map_
+        Z = map_.fit_transform(sample.under(map_.compared))
+        self.mean_, self.axes_ = principal(Z, self.n_components) or (None, None)
+        self.top_ = _top(map_.diag(sample)) if by_value else None
+
+    def _learn_kpca(self, sample: Prepared, map_: KernelPCA) -> None:
+        self.map_ = map_
+        self.mean_ = self.axes_ = None
+        self.top_ = _top(map_.diag(sample))
+
+    def _declared(self, how: str) -> tuple[Embedding, bool] | None:
+        """Return the map that the kernel's facts declare, and whether values rank, or None."""
+        for kernel, by_distance in self.compared.alike():
+            if how == "explicit" and kernel.explicit:
+                return Explicit(kernel), not by_distance
+            if how == "additive" and kernel.homogeneous is not None:
+                return AdditiveMap(kernel), not by_distance
         return None
 
-    def _chosen(self, kernel: Kernel, sample: Prepared) -> Embedding | None:
+    def _chosen(self, kernel: Kernel, sample: Prepared) -> tuple[Embedding, bool] | None:
         """Return the map to use; None for kernel PCA, which learns from all items."""
         if self.how != "auto":
-            return None if self.how == "kpca" else self._declared(self.how, kernel)
+            return None if self.how == "kpca" else self._declared(self.how)
         kind, width = sample.form or (None, 0)
         if kernel.input != "vectors" or kind != "dense" or width > WIDEST:
             return None
-        declared = self._declared("explicit", kernel)
+        declared = self._declared("explicit")
         # Python code for every pair is expensive, and few items tell too little
         if declared is not None or kernel.runs_python or len(sample) <= FEW:
             return declared
         return self._tried(kernel, sample)
 
-    def _tried(self, kernel: Kernel, sample: Prepared) -> Embedding | None:
+    def _tried(self, kernel: Kernel, sample: Prepared) -> tuple[Embedding, bool] | None:
         """Return the map that finds most nearest items of a sample; None for kernel PCA."""
-        best: Embedding | None = None
+        best: tuple[Embedding, bool] | None = None
         trial, most = Trial(kernel, sample, self.seed), 0.0
         for map_ in stand_ins(kernel, sample):
             share = trial.share(map_.fit_transform(trial.items.under(map_.compared)))
             if share > most:
-                best, most = map_, share
+                best, most = (map_, False), share
         if most >= ENOUGH:
             return best
-        tried = self._kpca(kernel, len(sample)).fit(sample)
-        share = trial.share(tried.transform(trial.items), tried.transform(trial.queries))
+        tried = Euclidean(kernel, "kpca", n_components=self.n_components, seed=self.seed)
+        tried._learn_kpca(sample, self._kpca(kernel, len(sample)).fit(sample))
+        share = trial.share(tried.transform(trial.items), tried.query(trial.queries))
         return best if most >= share else None
 
     def _kpca(self, kernel: Kernel, n: int) -> KernelPCA:
@@ -183,7 +193,7 @@ class Euclidean(Embedding):
         Z = self._mapped(P)
         if self.top_ is None:
             return Z
-        return _widened(Z, np.sqrt(np.maximum(self.top_ - self.compared.diag(P, dtype=np.float64), 0)))
+        return _widened(Z, np.sqrt(np.maximum(self.top_ - self.map_.diag(P), 0)))
 
     @border
     def query(self, X: Any, *, n_jobs: int | None = None) -> Floats:
@@ -201,6 +211,12 @@ class Euclidean(Embedding):
         for span in parallel.spans(len(P), BLOCK):
             np.matmul(self.map_._transform(rows[span]) - self.mean_, self.axes_, out=out[span])
         return out
+
+
+def _top(diag: Array) -> float | None:
+    """Return the largest k(x, x), or None where all are the same."""
+    varies = diag.max() - diag.min() > EVEN * np.abs(diag).max()
+    return float(diag.max()) if varies else None
 
 
 def _widened(Z: Floats, column: Array | int) -> Floats:

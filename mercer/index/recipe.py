@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,11 @@ from mercer.index.segment import Segment
 from mercer.index.segments import Segments
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.lengths import comparable
-from mercer.kernels.sampling import sampled
 from mercer.runtime.arrays import Array
 from mercer.runtime.lazy import lazy
 from mercer.search import BoundedSearcher, ByLength, Everything, Rows, Searcher
 
-LINKED, LINKING, LINKS = 2000, 100, 60  # items, queries and candidates that a link is learned from
+LINKED, LINKING, LINKS = 2000, 100, 60  # items, queries, candidates: for a link
 RATIO = 4  # a segment with fewer than this many times the rows after it is joined with them
 
 
@@ -41,37 +40,36 @@ class Recipe:
         What the kernel left open is chosen from the items too.
         """
         suited = kernel.suited(X)
-        proven = isinstance(searcher, (BoundedSearcher, Everything))
-        compared, varies = (suited, False) if proven else comparable(suited, X)
-        unlearned = embedding.fresh()
-        if compared is not kernel:
-            unlearned.set_params(kernel=compared)
-        chosen = ByLength(searcher) if varies else searcher.fresh()
+        unlearned, chosen = embedding.fresh(), searcher.fresh()
+        if suited is not kernel:
+            unlearned.set_params(kernel=suited)
+        if not isinstance(searcher, (BoundedSearcher, Everything)):
+            chosen = _by_length(suited, unlearned, chosen, X)
         learned = cls(suited, unlearned.fit(X), chosen)
         warn_of_rounding(suited, X)
         n = items.length(X)
         wanted = chosen.wanted(n)
         if wanted:
-            chosen.fit(learned._embed_some(X, n, wanted), n)
-        if varies:
-            learned._learn_link(X)
+            chosen.fit(learned.embedding.transform(_spread(X, wanted)), n)
+        if isinstance(chosen, ByLength):
+            learned._learn_link(chosen, X)
         return learned
 
-    def _learn_link(self, X: Any) -> None:
+    def _learn_link(self, searcher: ByLength, X: Any) -> None:
         """Learn what values of candidates say about the normalised kernel, from a sample."""
-        searcher = cast(ByLength, self.searcher)
-        kernel = self._measured.normalized()
-        P = kernel.prepare(sampled(X, 0, LINKED))
-        some = P[:: max(1, len(P) // LINKING)]
-        inner = searcher.searcher_
-        rows, Zq = inner.build(self.embedding.transform(P.kept)), self.embedding.query(some.kept)
+        P = self.kernel.prepare(_spread(X, LINKED))
+        some = P.take(np.unique(np.linspace(0, len(P) - 1, LINKING).astype(int)))
+        inner, cosine = searcher.searcher_, self._measured.normalized()
+        rows, Zq = inner.build(self.embedding.transform(P)), self.embedding.query(some)
         found = inner.candidates(rows, Zq, LINKS)
-        searcher.learn_link(Zq, found.values, kernel.score(some, P, found.rows))
+        cosines = cosine.score(some.under(cosine), P.under(cosine), found.rows)
+        searcher.learn_link(Zq, found.values, cosines)
 
     @property
     def _measured(self) -> Kernel:
         """The kernel whose k(x, x) are lengths: this one, or one with a constant added."""
-        return kernels.get(self.embedding.kernel)
+        compared = kernels.get(self.embedding.kernel)
+        return compared.wraps if compared.keeps_angles and compared != self.kernel else compared
 
     def _rows(self, P: Prepared, diag: npt.NDArray[np.float64]) -> Rows:
         Z = self.embedding.transform(P)
@@ -80,11 +78,6 @@ class Recipe:
         measured = self._measured
         squares = diag if measured == self.kernel else measured.diag(P.under(measured), dtype=float)
         return self.searcher.build(Z, np.sqrt(np.maximum(squares, 0)))
-
-    def _embed_some(self, X: Any, n: int, wanted: int) -> npt.NDArray[np.float32]:
-        """Return the vectors of `wanted` items, evenly spaced."""
-        rows = np.unique(np.linspace(0, n - 1, wanted).astype(int))
-        return self.embedding.transform(items.take(items.rows_of(X), rows))
 
     @lazy
     def kernel_name(self) -> str:
@@ -145,3 +138,24 @@ class Recipe:
             )
         codes: npt.NDArray[np.uint8] = code.encode(self.embedding.transform(X))
         return codes
+
+
+def _by_length(kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any) -> Searcher:
+    """Return the searcher to use; let the embedding compare by a kernel that has angles.
+
+    Where k(x, x) varies, vectors stand for the normalised kernel, and lengths are kept apart.
+    """
+    compared, varies = comparable(kernel, X)
+    normal = compared.normalized()
+    if varies and embedding.by_value and embedding.takes(normal):
+        embedding.set_params(kernel=normal)
+        return ByLength(searcher)
+    if compared is not kernel:
+        embedding.set_params(kernel=compared)
+    return ByLength(searcher) if varies and not embedding.by_value else searcher
+
+
+def _spread(X: Any, wanted: int) -> Any:
+    """Return `wanted` items, evenly spaced."""
+    rows = np.unique(np.linspace(0, items.length(X) - 1, wanted).astype(int))
+    return items.take(items.rows_of(X), rows)

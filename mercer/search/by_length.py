@@ -24,8 +24,9 @@ from mercer.search.base import (
     Searcher,
 )
 
-RATIO = 1.25  # between the longest and the shortest row of a group,
+RATIO = 1.15  # between the longest and the shortest row of a group,
 TOGETHER = 64  # unless it has at most this many rows, all of which are candidates
+MORE = 2  # times as many candidates of a group as wanted: in it, too, lengths differ a little
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +63,8 @@ class LengthRows(Rows):
     @property
     def codes(self) -> Codes | None:
         """The codes of all rows, where the groups have codes."""
-        codes = [getattr(group, "codes", None) for group in self.groups]
-        return None if not codes or codes[0] is None else np.concatenate(codes)
+        codes = [group.codes for group in self.groups if hasattr(group, "codes")]
+        return np.concatenate(codes) if codes else None
 
     @property
     def places(self) -> Ids:
@@ -247,7 +248,7 @@ class ByLength(Searcher):
             if not len(asked):
                 break
             found = self.searcher_.candidates(
-                group, np.ascontiguousarray(Zq[asked]), max(n, TOGETHER), some, effort
+                group, np.ascontiguousarray(Zq[asked]), max(MORE * n, TOGETHER), some, effort
             )
             estimates = (found.values * slopes[asked] + np.float32(self.link_[0])) * lengths[
                 found.rows
@@ -307,9 +308,7 @@ def _allowed(
         return
     places = np.sort(rows.places[allowed.rows])
     cuts = np.searchsorted(places, rows.starts).tolist()
-    for group, (start, stop), (first, last) in zip(
-        rows.groups, spans, pairwise(cuts), strict=True
-    ):
+    for group, (start, stop), (first, last) in zip(rows.groups, spans, pairwise(cuts), strict=True):
         if last > first:
             some = Allowed(places[first:last] - start, stop - start)
             yield group, rows.numbers[start:stop], some
