@@ -60,7 +60,7 @@ def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
     recipe = packing.unpack_recipe(tree)
     segments, facts = packing.unpack_segments(tree, recipe), tree["facts"]
     packing.check_kernel(tree, recipe, segments, same_version)
-    index = Index(recipe.kernel, recipe.embedding.fresh(), recipe.searcher.fresh())
+    index = Index(recipe.kernel, *recipe.unlearned())
     learned = recipe if recipe.embedding.is_fitted else None
     index._state = State(learned, segments, facts["relaxation_"], facts["probability_"])
     index.disproof_ = facts["disproof_"]

@@ -55,14 +55,23 @@ class Recipe:
             learned._learn_link(chosen, X)
         return learned
 
+    def unlearned(self) -> tuple[Embedding, Searcher]:
+        """Return the embedding and the searcher as they were before `fitted`."""
+        embedding, searcher = self.embedding.fresh(), self.searcher.fresh()
+        if not embedding.serves(self.kernel):
+            embedding.set_params(kernel=self.kernel)
+        return embedding, searcher.searcher if isinstance(searcher, ByLength) else searcher
+
     def _learn_link(self, searcher: ByLength, X: Any) -> None:
         """Learn what values of candidates say about the normalised kernel, from a sample."""
         P = self.kernel.prepare(_spread(X, LINKED))
         some = P.take(np.unique(np.linspace(0, len(P) - 1, LINKING).astype(int)))
-        inner, cosine = searcher.searcher_, self._measured.normalized()
+        inner, measured = searcher.searcher_, self._measured
+        cosine = measured.normalized()
         rows, Zq = inner.build(self.embedding.transform(P)), self.embedding.query(some)
         found = inner.candidates(rows, Zq, LINKS)
-        cosines = cosine.score(some.under(cosine), P.under(cosine), found.rows)
+        ready = [cosine.prepare(measured.prepare(one)) for one in (some, P)]
+        cosines = cosine.score(*ready, found.rows)
         searcher.learn_link(Zq, found.values, cosines)
 
     @property
@@ -76,7 +85,7 @@ class Recipe:
         if not isinstance(self.searcher, ByLength):
             return self.searcher.build(Z)
         measured = self._measured
-        squares = diag if measured == self.kernel else measured.diag(P.under(measured), dtype=float)
+        squares = diag if measured == self.kernel else measured.diag(P, dtype=float)
         return self.searcher.build(Z, np.sqrt(np.maximum(squares, 0)))
 
     @lazy
@@ -147,6 +156,7 @@ def _by_length(kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any)
     """
     compared, varies = comparable(kernel, X)
     normal = compared.normalized()
+    searcher = searcher.searcher if isinstance(searcher, ByLength) else searcher
     if varies and embedding.by_value and embedding.takes(normal):
         embedding.set_params(kernel=normal)
         return ByLength(searcher)

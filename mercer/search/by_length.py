@@ -62,9 +62,9 @@ class LengthRows(Rows):
 
     @property
     def codes(self) -> Codes | None:
-        """The codes of all rows, where the groups have codes."""
+        """The codes of all rows, where the groups keep codes in the order of their rows."""
         codes = [group.codes for group in self.groups if hasattr(group, "codes")]
-        return np.concatenate(codes) if codes else None
+        return np.concatenate(codes)[self.places] if codes else None
 
     @property
     def places(self) -> Ids:
@@ -102,7 +102,7 @@ class ByLength(Searcher):
     searcher_ : Searcher
         The same, with what it learned.
     link_ : ndarray of float64, shape (2,)
-        a and b: the normalised kernel of a row with the value v is about a + b v.
+        a and b: the normalised kernel of a row with the value v is rarely above a + b v.
 
     Examples
     --------
@@ -177,7 +177,9 @@ class ByLength(Searcher):
         spread = v.var() if len(v) else 0.0
         slope = float(np.mean((v - v.mean()) * (c - c.mean())) / spread) if spread > 0 else 0.0
         if slope > 0:  # otherwise these values tell nothing, and the default is as good
-            self.link_ = np.array([c.mean() - slope * v.mean(), slope])
+            level = c.mean() - slope * v.mean()
+            # one standard deviation more: a long item is worth a look even if its cosine is doubtful
+            self.link_ = np.array([level + np.std(c - level - slope * v), slope])
 
     def _scales(self, Zq: Floats) -> Floats:
         """Return what the values of each query are in proportion to."""
@@ -265,7 +267,8 @@ def _groups(lengths: Array) -> Iterator[Ids]:
     with np.errstate(divide="ignore"):
         bands = np.floor(np.log(lengths) / np.log(RATIO))
     order = np.argsort(-bands, kind="stable")
-    ends = [*(np.flatnonzero(np.diff(bands[order])) + 1).tolist(), len(order)]
+    sorted_ = bands[order]
+    ends = [*(np.flatnonzero(sorted_[1:] != sorted_[:-1]) + 1).tolist(), len(order)]
     start = stop = 0
     for end in ends:
         if stop > start and end - start > TOGETHER:

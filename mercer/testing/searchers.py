@@ -174,11 +174,20 @@ def _building(subject: _Searched) -> None:
         subject.fail("`build` changes the searcher: other rows could not use it")
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether a value can be stored: an array, a number, a string, None, or made of these."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    return isinstance(value, (np.ndarray, np.generic, int, float, str, type(None)))
+
+
 def _stored(subject: _Searched) -> None:
     """rows are made of arrays, numbers and None, can be pickled, and answer as before."""
     kept = subject.rows.kept()
     for name, value in kept.items():
-        if not isinstance(value, (np.ndarray, np.generic, int, float, str, type(None))):
+        if not _is_plain(value):
             subject.fail(f"`{name}` of its rows is a {type(value).__name__}, which is not stored")
     for again in (subject.searcher.rows(**kept), pickle.loads(pickle.dumps(subject.rows))):
         found = subject.searcher.candidates(again, subject.Q, 5)

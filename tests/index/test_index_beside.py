@@ -85,9 +85,9 @@ def test_changes_of_several_threads_wait_for_each_other():
 def test_an_interrupted_fit_changes_nothing(method, monkeypatch):
     index = METHODS[method]().fit(POOL[:40]).add(POOL)
     before = index.search(Q, 4)
-    steps = ["_embed_some"] if method in ("klsh", "inverted") else []
+    steps = ["_spread"] if method in ("klsh", "inverted") else []
     for owner, name in [(type(index.embedding), "fit"), (recipes, "warn_of_rounding"),
-                        *((recipes.Recipe, step) for step in steps)]:  # fmt: skip
+                        *((recipes, step) for step in steps)]:  # fmt: skip
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, interrupt)
             with pytest.raises(KeyboardInterrupt):

@@ -56,7 +56,8 @@ def test_all_parts_are_here():
     names = {cls.__name__ for cls in own if issubclass(cls, Embedding)}
     assert names == set(EMBEDDINGS)
     names = {cls.__name__ for cls in own if issubclass(cls, Searcher)}
-    assert names == {name.split()[0] for name in SEARCHERS}
+    by_itself = {"ByLength"}  # indexes put it around others where items differ in length
+    assert names - by_itself == {name.split()[0] for name in SEARCHERS}
 
 
 @pytest.mark.parametrize("name, searcher", PAIRS)
