@@ -12,6 +12,7 @@
     CertificateWarning (UserWarning)      a search disproved the claims of a kernel
     LearningWarning (UserWarning)         constraints that a metric did not learn
     PrecisionWarning (UserWarning)        items or scores that float32 cannot tell apart
+    RecallWarning (UserWarning)           a search that is expected to find less than 90 %
 
 Each message says where the error happened, what was found, what is required, and what to do.
 """
@@ -58,6 +59,10 @@ class LearningWarning(UserWarning):
 
 class PrecisionWarning(UserWarning):
     """Items, or their scores, that float32 cannot tell apart: an exact answer may be useless."""
+
+
+class RecallWarning(UserWarning):
+    """A search that is expected to find less than 90 % of the true items, by what was measured."""
 
 
 class CheckError(MercerError, AssertionError):

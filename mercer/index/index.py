@@ -13,15 +13,16 @@ from mercer.errors import CertificateWarning, InputError
 from mercer.index import calibration, packing
 from mercer.index.damage import tells_damage
 from mercer.index.description import describe
+from mercer.index.expecting import planned, warn_of_recall
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
-from mercer.index.searching import DISPROVED, Search, certified, check_effort
+from mercer.index.searching import DISPROVED, Search, certified
 from mercer.index.segments import Segments
 from mercer.index.state import State
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
-from mercer.runtime.border import border
+from mercer.runtime.border import about, border
 from mercer.runtime.locks import Lock
 from mercer.runtime.params import Params, check_number
 from mercer.search import Searcher
@@ -77,7 +78,7 @@ class Index(Params):
     # ---- learning and filling
 
     @border
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, queries: Any = None, measure: bool = True) -> Self:
         """Learn the embedding from items, forget what was added before, and return self.
 
         Nothing is added: call `add` with the items to be found.
@@ -88,10 +89,19 @@ class Index(Params):
             The data, or a fair sample of it.
         y : None
             Not used.
+        queries : items, optional
+            A sample of what will be asked, by which recall is measured. By default, items are
+            asked for the others; that tells little if queries come from elsewhere.
+        measure : bool
+            Whether to measure the recall of methods that do not prove their answers, from 1,000
+            items on: searches then choose their effort by it, and warn if they find too little.
         """
         with self._changing.held():
             learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
-            self._state, self.disproof_ = State(learned), None
+            with about("the queries"):
+                asked = None if queries is None else learned.kernel.prepare(queries, copy=True)
+            self._state = State(learned, queries=asked, measures=measure)
+            self.disproof_ = None
         return self
 
     @border
@@ -109,7 +119,10 @@ class Index(Params):
         (0, array([[0]]))
         """
         new = self.fresh()
-        new._state = State(self._state.fitted("empty")[0])
+        self._state.fitted("empty")
+        new._state = replace(
+            self._state, segments=EMPTY, relaxation=None, probability=None, curve=None
+        )
         return new
 
     @border
@@ -132,7 +145,8 @@ class Index(Params):
             recipe, segments = self._state.fitted("add")
             P = recipe.kernel.prepare(X, copy=True)
             names = segments.new_ids(ids, len(P))
-            self._state = State(recipe, recipe.tidied(segments.with_last(recipe.build(P, names))))
+            new = segments.with_last(recipe.build(P, names))
+            self._state = self._state.changed(recipe.tidied(new))
         return self
 
     @border
@@ -146,7 +160,7 @@ class Index(Params):
         """
         with self._changing.held():
             state = self._state
-            self._state = State(state.recipe, state.segments.without(ids))
+            self._state = state.changed(state.segments.without(ids))
         return self
 
     @border
@@ -166,8 +180,8 @@ class Index(Params):
     @tells_damage
     def search(
         self, Q: Any, k: int = 10, *, candidates: int | None = None, effort: int | None = None,
-        where: Any = None, relaxed: bool = False, n_jobs: int | None = None,
-        show_progress: bool | None = None,
+        recall: float | None = None, where: Any = None, relaxed: bool = False,
+        n_jobs: int | None = None, show_progress: bool | None = None,
     ) -> Matches:  # fmt: skip
         """Find the k most similar items for every query.
 
@@ -180,11 +194,16 @@ class Index(Params):
             that exceeds the number of items by more than 1,000 is taken as that number.
         candidates : int, optional
             The most kernel values per query, not counting landmarks. By default as many as a proof
-            needs or, for methods without a proof, ten times k and at least 100. `exact` says for
-            which queries they were enough.
+            needs or, for methods without a proof, ten times k and at least 100, and more where the
+            recall that was measured asks for it. `exact` says for which queries they were enough.
         effort : int, optional
             The `n_probe` of `inverted` or the `ef` of `graph`, for this search: larger values find
-            more and take longer. By default that of `index.searcher`.
+            more and take longer. By default that of `index.searcher`, and more where the recall
+            that was measured asks for it.
+        recall : float, optional
+            The share of the true items to find, in place of `candidates` and `effort`: they are
+            chosen by what was measured when items were added, with a margin for its chance errors.
+            Where no setting is known to find so much, everything is compared.
         where : array_like, optional
             Which items may be found: their ids, or a mask over `ids`.
         relaxed : bool
@@ -196,17 +215,17 @@ class Index(Params):
         Matches
             Best first; among equal scores the item added first comes first.
         """
-        check_effort(self.searcher, candidates, effort)
         state = self._state  # read once: other threads may replace it meanwhile
-        recipe, segments = state.fitted("search")
+        plan = planned(state, self.searcher, k, candidates, effort, recall, where is not None)
         limited = candidates is not None or where is not None
         share = calibration.usable(state.relaxation, limited) if relaxed else 1.0
-        search = Search(recipe, segments, self._pace)
-        # by default the parameters', which users may change between searches
-        found = search.best(Q, k, where, candidates, effort or self.searcher.effort, share)
+        search = Search(*state.fitted("search"), self._pace)
+        found = search.best(Q, k, where, plan.candidates, plan.effort, share, plan.everything)
         self._note(search.disproof)
+        warn_of_recall(plan, state, k)
         probability = state.probability if relaxed else 0.0
-        return certified(found, self.disproof_ is None, probability or 0.0)
+        answer = certified(found, self.disproof_ is None, probability or 0.0)
+        return answer if plan.recall is None else replace(answer, recall=plan.recall)
 
     @border
     @tells_damage
@@ -274,7 +293,7 @@ class Index(Params):
             share = calibration.learned(
                 recipe.embedding, P, self.search(P, 1), segments, probability
             )
-            self._state = State(recipe, segments, share, float(probability))
+            self._state = replace(self._state, relaxation=share, probability=float(probability))
         return self
 
     # ---- looking
@@ -394,9 +413,11 @@ class Index(Params):
             "relaxation_": state.relaxation,
             "probability_": state.probability,
             "next_id": state.segments.next_id,
+            "measures": state.measures,
         }
         with self._changing.held():
             tree = packing.pack(self._known, state.segments, facts)
+            tree |= packing.pack_recall(state.curve, state.queries)
             store.write(path, tree, self._origins)
 
     # ---- steps

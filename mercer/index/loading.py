@@ -62,7 +62,8 @@ def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
     packing.check_kernel(tree, recipe, segments, same_version)
     index = Index(recipe.kernel, *recipe.unlearned())
     learned = recipe if recipe.embedding.is_fitted else None
-    index._state = State(learned, segments, facts["relaxation_"], facts["probability_"])
+    recall = packing.unpack_recall(tree, recipe.kernel)
+    index._state = State(learned, segments, facts["relaxation_"], facts["probability_"], **recall)
     index.disproof_ = facts["disproof_"]
     return index
 

@@ -42,6 +42,10 @@ class Matches:
         calibrated probability where bounds were relaxed, 0 otherwise.
     kernel : str
         The ``repr`` of the kernel whose values the scores are.
+    recall : float or None
+        The share of the true items that such a search is expected to find, as measured on a sample
+        of the items (or on the `queries` given to `Index.fit`); 1 if all answers are exact, None if
+        it is not known.
 
     Examples
     --------
@@ -62,6 +66,7 @@ class Matches:
     tolerance: npt.NDArray[np.float32]
     probability: npt.NDArray[np.float32]
     kernel: str
+    recall: float | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -89,9 +94,9 @@ class Matches:
         arrays = {
             field.name: np.concatenate([getattr(block, field.name) for block in blocks])
             for field in fields(cls)
-            if field.name != "kernel"
+            if field.name not in ("kernel", "recall")
         }
-        return cls(**arrays, kernel=blocks[0].kernel)
+        return cls(**arrays, kernel=blocks[0].kernel, recall=_least(blocks))
 
     @classmethod
     @border
@@ -124,6 +129,7 @@ class Matches:
             tolerance=np.max([one.tolerance for one in answers], axis=0),
             probability=np.min([one.probability for one in answers], axis=0),
             kernel=answers[0].kernel,
+            recall=_least(answers),
         )
 
     def __repr__(self) -> str:
@@ -131,3 +137,9 @@ class Matches:
         share = f"{int(self.exact.sum())} exact, " if queries else ""
         work = f"{self.evaluations.mean():.0f} evaluations each" if queries else "no queries"
         return f"Matches({queries} queries, k={k}, {share}{work})"
+
+
+def _least(answers: Sequence[Matches]) -> float | None:
+    """Return the smallest recall that is expected of several answers, if it is known of all."""
+    known = [one.recall for one in answers]
+    return None if None in known else min(filter(None, known), default=None)

@@ -6,6 +6,7 @@ import numpy as np
 
 from mercer.embeddings import Embedding
 from mercer.errors import StoreError
+from mercer.index.curve import Curve
 from mercer.index.recipe import Recipe
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
@@ -42,6 +43,24 @@ def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str,
         "segments": [_pack_segment(segment) for segment in segments.members],
         "samples": samples(_witness(recipe.embedding, segments)),
         "facts": {name: plain(value) for name, value in facts.items()},
+    }
+
+
+def pack_recall(curve: Curve | None, queries: Prepared | None) -> dict[str, Any]:
+    """Return what is known of the recall, and the sample of queries, as parts of a tree."""
+    return {
+        "recall": None if curve is None else curve.pack(),
+        "queries": None if queries is None else queries.pack(),
+    }
+
+
+def unpack_recall(tree: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
+    """Return curve, queries and whether recall is measured; the first files had none of these."""
+    curve, queries = tree.get("recall"), tree.get("queries")
+    return {
+        "curve": None if curve is None else Curve.unpack(curve),
+        "queries": None if queries is None else Prepared.unpack(queries, kernel),
+        "measures": tree["facts"].get("measures", True),
     }
 
 

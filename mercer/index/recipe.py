@@ -70,8 +70,8 @@ class Recipe:
         cosine = measured.normalized()
         rows, Zq = inner.build(self.embedding.transform(P)), self.embedding.query(some)
         found = inner.candidates(rows, Zq, LINKS)
-        ready = [cosine.prepare(measured.prepare(one)) for one in (some, P)]
-        cosines = cosine.score(*ready, found.rows)
+        ready, asked = (cosine.prepare(measured.prepare(one)) for one in (P, some))
+        cosines = cosine.score(asked, ready, found.rows)
         searcher.learn_link(Zq, found.values, cosines)
 
     @property

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mercer.errors import InputError
 from mercer.index.comparison import Comparison
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
@@ -21,7 +20,6 @@ from mercer.kernels.similarity import unit
 from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Array
 from mercer.runtime.params import check_count
-from mercer.search import Searcher
 from mercer.search.base import LISTED
 
 Found = TypeVar("Found")
@@ -34,18 +32,6 @@ DISPROVED = (
     "not the same at every call, or less precise than it declares. Check it with "
     "mercer.testing.check_kernel."
 )
-
-
-def check_effort(searcher: Searcher, candidates: int | None, effort: int | None) -> None:
-    """Raise InputError if `candidates` or `effort` cannot be used."""
-    check_count("candidates", candidates, optional=True)
-    if effort is None:
-        return
-    if not searcher.takes_effort:
-        raise InputError(
-            f"{searcher!r} has no effort to choose. Leave it out, or change `candidates`."
-        )
-    check_count("effort", effort)
 
 
 def places(k: int, n: int) -> int:
@@ -79,13 +65,13 @@ class Search:
 
     def best(
         self, Q: Any, k: int, allowed: Any, candidates: int | None = None,
-        effort: int | None = None, relaxed: float = 1.0,
+        effort: int | None = None, relaxed: float = 1.0, everything: bool = False,
     ) -> Matches:  # fmt: skip
-        """Return the k most similar items for every query."""
+        """Return the k most similar items for every query; `everything` compares all of them."""
         k = places(k, len(self.segments))
         views = self.segments.views(allowed)
         kept = max(1, min(k, sum([view.n_allowed for view in views])))
-        if candidates is None and self.recipe.exhaustive:
+        if everything or (candidates is None and self.recipe.exhaustive):
             return self._compared(self._prepared(Q, views), views, kept, k)
 
         def answer(ranking: Ranking) -> Matches:

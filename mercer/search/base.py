@@ -148,13 +148,25 @@ class Searcher(Params):
     """
 
     rows: ClassVar[type[Rows]]
-    takes_effort: ClassVar[bool] = False
+    takes_effort: bool = False
     in_proportion: bool = False
 
     @property
     def effort(self) -> int | None:
         """The effort set by the parameters; None if the searcher chooses it."""
         return None
+
+    def efforts(self, rows: Any) -> list[int]:
+        """Return efforts worth trying, increasing; none for searchers that take none."""
+        return [int(8 * 2**i) for i in range(8)] if self.takes_effort else []
+
+    def usual_effort(self, rows: Any) -> int | None:
+        """Return the effort of searches that say nothing; None for searchers that take none."""
+        return self.effort
+
+    def depth(self, rows: Any, effort: int) -> int:
+        """Return how many candidates an effort is meant for; more would take more effort."""
+        return len(rows)
 
     def wanted(self, n: int) -> int:
         """Return how many vectors `fit` needs of those of n items."""

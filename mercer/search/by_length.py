@@ -143,6 +143,18 @@ class ByLength(Searcher):
         """The effort of the other searcher."""
         return self.searcher.effort
 
+    def efforts(self, rows: LengthRows) -> list[int]:
+        """Return the efforts of the other searcher for the largest group."""
+        return self.searcher_.efforts(max(rows.groups, key=len))
+
+    def usual_effort(self, rows: LengthRows) -> int | None:
+        """Return that of the other searcher for the largest group."""
+        return self.searcher_.usual_effort(max(rows.groups, key=len))
+
+    def depth(self, rows: LengthRows, effort: int) -> int:
+        """Return what the other searcher finds in the largest group."""
+        return self.searcher_.depth(max(rows.groups, key=len), effort) // MORE
+
     @property
     def code_(self) -> Any:
         """The code of the other searcher, or None."""
@@ -178,7 +190,7 @@ class ByLength(Searcher):
         slope = float(np.mean((v - v.mean()) * (c - c.mean())) / spread) if spread > 0 else 0.0
         if slope > 0:  # otherwise these values tell nothing, and the default is as good
             level = c.mean() - slope * v.mean()
-            # one standard deviation more: a long item is worth a look even if its cosine is doubtful
+            # one standard deviation more: long items are worth a look even if in doubt
             self.link_ = np.array([level + np.std(c - level - slope * v), slope])
 
     def _scales(self, Zq: Floats) -> Floats:

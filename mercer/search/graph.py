@@ -95,6 +95,18 @@ class Graph(Searcher):
         check_count("ef_build", self.ef_build)
         check_count("ef", self.ef, optional=True)
 
+    def efforts(self, rows: Any) -> list[int]:
+        """Return numbers of rows to keep track of: doubled, up to 2,048."""
+        return [32 << i for i in range(7) if i == 0 or 16 << i < len(rows)]
+
+    def usual_effort(self, rows: Any) -> int:
+        """Return `ef`, or 64."""
+        return self.ef or EF
+
+    def depth(self, rows: Any, effort: int) -> int:
+        """Return as many: a walk keeps track of at least as many rows as are wanted."""
+        return effort
+
     # ---- building
 
     def fit(self, Z: Floats, n: int | None = None) -> Self:
@@ -164,7 +176,7 @@ class Graph(Searcher):
         few = compared_one_by_one(len(rows), len(Zq), n, allowed)
         if few is not None:
             return nearest(Zq, few, lambda some: self._decoded(rows, some), n)
-        ef = max(effort or self.ef or EF, n)
+        ef = max(effort or self.usual_effort(rows), n)
         linked = rows.derived("faiss", lambda: self._linked(rows))
         with parallel.one_faiss_thread() as faiss:
             if allowed is None:  # making it takes as long as embedding a query

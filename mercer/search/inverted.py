@@ -34,6 +34,7 @@ BLOCK = 16_384  # rows assigned and encoded in one task
 SAMPLE = 1000  # vectors from which `reach_` is learned
 CODE_SAMPLE = 10_000  # vectors that the code learns from
 LARGE = 1 << 22  # bytes of codes that do not fit in a cache
+ENOUGH = 2  # times as many rows in the lists that are scanned as are wanted
 SPARE = 4  # times √n more rows are requested where some are not allowed
 
 
@@ -158,6 +159,20 @@ class Inverted(Searcher):
             check_count(name, getattr(self, name), optional=True)
         check_count("seed", self.seed, at_least=0)
 
+    def efforts(self, rows: Any) -> list[int]:
+        """Return numbers of lists: doubled, up to all."""
+        n_lists = len(self.centroids_)
+        return [*(1 << i for i in range(1, (n_lists - 1).bit_length())), n_lists]
+
+    def usual_effort(self, rows: Any) -> int:
+        """Return `n_probe`, or what stands for it."""
+        return self.n_probe or _usual_probes(len(self.centroids_))
+
+    def depth(self, rows: Any, effort: int) -> int:
+        """Return how many candidates so many lists usually have."""
+        n_lists = len(self.centroids_)
+        return len(rows) if effort >= n_lists else effort * len(rows) // (ENOUGH * n_lists)
+
     # ---- learning
 
     def wanted(self, n: int) -> int:
@@ -263,7 +278,7 @@ class Inverted(Searcher):
         few = compared_one_by_one(len(rows), len(V), n, allowed)
         if few is not None:
             return nearest(V, few, lambda some: self._decoded(rows, some), n)
-        n_probe = effort or self.n_probe or _usual_probes(len(self.centroids_))
+        n_probe = effort or self.usual_effort(rows)
         if allowed is None:
             return self._nearest(rows, V, n, n_probe)
         return self._allowed(rows, V, n, allowed, n_probe, len(rows) / len(allowed))
@@ -306,7 +321,7 @@ class Inverted(Searcher):
     def _enough(self, rows: ListRows, n: int, n_probe: int) -> int:
         """Return n_probe, or more where that few lists would rarely have n rows."""
         n_lists = len(self.centroids_)
-        return min(n_lists, max(n_probe, math.ceil(2 * n * n_lists / len(rows))))
+        return min(n_lists, max(n_probe, math.ceil(ENOUGH * n * n_lists / len(rows))))
 
     def _probed(self, V: Floats, n_probe: int) -> Ids:
         """Return the lists that each query scans, padded with -1."""

@@ -189,7 +189,7 @@ def _stored(subject: _Searched) -> None:
     for name, value in kept.items():
         if not _is_plain(value):
             subject.fail(f"`{name}` of its rows is a {type(value).__name__}, which is not stored")
-    for again in (subject.searcher.rows(**kept), pickle.loads(pickle.dumps(subject.rows))):
+    for again in (subject.searcher.read(kept), pickle.loads(pickle.dumps(subject.rows))):
         found = subject.searcher.candidates(again, subject.Q, 5)
         if not np.array_equal(found.rows, subject.candidates(5).rows):
             subject.fail("rows made of the same fields give other candidates")

@@ -1,0 +1,124 @@
+"""Which effort and how many candidates a search takes, and what it is expected to find."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+from mercer.errors import InputError, RecallWarning
+from mercer.index.curve import Curve, Setting
+from mercer.index.ranking import usual_candidates
+from mercer.index.recipe import Recipe
+from mercer.index.state import State
+from mercer.runtime.params import check_count, check_number
+from mercer.search import Searcher
+
+USUAL = 0.95  # recall that searches aim at where the user says nothing
+POOR = 0.9  # expected recall below which they warn
+
+
+class Plan(NamedTuple):
+    """What a search does.
+
+    Attributes
+    ----------
+    candidates, effort : int or None
+        As in `Index.search`; None for what the method itself takes.
+    everything : bool
+        Whether every item is compared.
+    recall : float or None
+        What is expected of it; None if that is not known.
+    """
+
+    candidates: int | None = None
+    effort: int | None = None
+    everything: bool = False
+    recall: float | None = None
+
+
+def check_effort(searcher: Searcher, candidates: int | None, effort: int | None) -> None:
+    """Raise InputError if `candidates` or `effort` cannot be used."""
+    check_count("candidates", candidates, optional=True)
+    if effort is None:
+        return
+    if not searcher.takes_effort:
+        raise InputError(
+            f"{searcher!r} has no effort to choose. Leave it out, or change `candidates`."
+        )
+    check_count("effort", effort)
+
+
+def planned(
+    state: State, searcher: Searcher, k: int, candidates: int | None, effort: int | None,
+    recall: float | None, filtered: bool,
+) -> Plan:  # fmt: skip
+    """Return how to search; parameters as in `Index.search`."""
+    check_count("k", k)
+    check_effort(searcher, candidates, effort)
+    recipe, _ = state.fitted("search")
+    if recall is not None:
+        check_recall(recall, candidates, effort)
+    if recipe.bounded or recipe.exhaustive:
+        return Plan(candidates, effort)
+    effort = effort or searcher.effort  # users may change a parameter between searches
+    if recall is not None:
+        return _reaching(state, k, recall)
+    if state.curve is None or filtered:
+        return Plan(candidates, effort)
+    return _usual(state.curve, recipe, state, k, candidates, effort)
+
+
+def check_recall(recall: float, candidates: int | None = None, effort: int | None = None) -> None:
+    """Raise InputError if a recall cannot be asked for."""
+    check_number("recall", recall, above=0)
+    if recall > 1:
+        raise InputError(f"recall is {recall!r}. Pass a share of the true items, up to 1.")
+    if candidates is not None or effort is not None:
+        raise InputError(
+            "recall chooses effort and candidates by itself. Pass either recall, or these."
+        )
+
+
+def _reaching(state: State, k: int, recall: float) -> Plan:
+    """Return the cheapest plan that is sure to reach a recall; at worst, to compare everything."""
+    curve = state.curve
+    if curve is None or k > curve.largest_k:
+        return Plan(everything=True, recall=1.0)
+    found = curve.setting(k, recall, sure=True)
+    if found.candidates is None:
+        return Plan(everything=True, recall=1.0)
+    return Plan(found.candidates, found.effort, recall=found.recall)
+
+
+def _usual(
+    curve: Curve, recipe: Recipe, state: State, k: int, candidates: int | None, effort: int | None
+) -> Plan:
+    """Return what the user asks for; what is left open aims at `USUAL`, and is no less than usual.
+
+    A number of candidates that was given is kept.
+    """
+    if candidates is None:
+        found = curve.setting(k, USUAL, effort=effort)
+        candidates = max(usual_candidates(k), found.candidates or 0)
+        effort = effort or found.effort
+    return Plan(candidates, effort, recall=curve.recall(k, candidates, effort))
+
+
+def warn_of_recall(plan: Plan, state: State, k: int) -> None:
+    """Warn if a search is expected to find too little."""
+    curve = state.curve
+    if plan.recall is None or plan.recall >= POOR or curve is None:
+        return
+    better = curve.setting(k, USUAL)
+    warnings.warn(
+        f"recall@{k} is about {plan.recall:.2f} at the current settings; {_advice(better, state)}",
+        RecallWarning,
+        stacklevel=5,
+    )
+
+
+def _advice(better: Setting, state: State) -> str:
+    recipe: Any = state.recipe
+    proof = "mercer.exact" if recipe.kernel.psd else "mercer.brute"
+    effort = f"effort={better.effort}, " if better.effort else ""
+    return f"{effort}candidates={better.candidates} would give {better.recall:.2f}, or use {proof}."
