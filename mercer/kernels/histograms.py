@@ -64,8 +64,9 @@ class ExpChi2(ExpDistance):
 
     Parameters
     ----------
-    gamma : float
-        The sharpness. `ExpChi2.for_data` chooses it from the mean distance of the data.
+    gamma : float, optional
+        The sharpness. By default an index chooses it from the mean distance of the data
+        (`ExpChi2.for_data`); elsewhere the default is 1, as in scikit-learn.
 
     Examples
     --------
@@ -78,9 +79,13 @@ class ExpChi2(ExpDistance):
     _term = _loops.Chi2DistanceTerm()
     ranks_as = Chi2().radial()
 
-    def __init__(self, gamma: float = 1.0) -> None:
+    def __init__(self, gamma: float | None = None) -> None:
         self.gamma = gamma
         self._validate()
+
+    def rate(self, n_features: int) -> float:
+        """Return gamma, or its default, 1: histograms sum to 1 however many features they have."""
+        return 1.0 if self.gamma is None else float(self.gamma)
 
 
 class Intersection(_BelowHellinger):
