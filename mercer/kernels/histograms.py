@@ -10,7 +10,7 @@ from mercer.kernels import _loops
 from mercer.kernels.facts import Homogeneous
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import require_range
-from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum
+from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum, row_sums
 from mercer.runtime.arrays import Array, DType
 
 
@@ -27,6 +27,9 @@ class Hellinger(DotProduct):
     nonnegative = additive = True
     _term = _loops.SquareRootTerm()
 
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return row_sums(P.rows, dtype)
+
     def _map(self, P: Prepared, dtype: DType) -> Any:
         rows: Any = super()._map(P, dtype)
         return rows.sqrt() if items.is_sparse(rows) else np.sqrt(rows, dtype=dtype)
@@ -37,6 +40,9 @@ class _BelowHellinger(FeatureSum):
 
     nonnegative = additive = True
     nearly = ceiling = Hellinger()
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return row_sums(P.rows, dtype)  # the term of two equal values is that value
 
 
 class Chi2(_BelowHellinger):

@@ -104,6 +104,14 @@ def test_items_of_two_forms_are_refused_at_once(folder):
         mercer.load(folder)
 
 
+@pytest.mark.parametrize("form", [["dense", 2], ["sets"], [3, 2], ["sets", -1], ["sets", "x"]], ids=str)
+def test_forms_that_no_items_have_are_refused_at_once(tmp_path, form):
+    folder = shutil.copytree(GOLDEN / "pyramid", tmp_path / "index")
+    rewrite(folder, ("segments", 0, "items", "form"), lambda _: form)
+    with pytest.raises(StoreError, match=f"load: {folder}"):
+        mercer.load(folder)
+
+
 def test_a_user_who_errs_is_told_so(folder):
     """Also from a sound folder, and from one whose other contents were never touched."""
     index = mercer.load(folder)
