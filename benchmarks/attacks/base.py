@@ -13,7 +13,6 @@ import scipy.sparse
 import mercer
 from mercer import kernels
 
-
 TOLD = 5  # failures of an attack that are told in words
 
 

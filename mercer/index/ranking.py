@@ -24,7 +24,7 @@ ROUND = 32  # candidates of each query scored before the threshold is read again
 CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
 MOST = 1 / 2  # share of rows as candidates above which all rows are compared, tile by tile
 TILE_ROWS = 1024
-FEW, WIDER_TILE = 16, 4  # with few queries, tiles of more rows, for the overhead of each to matter less
+FEW, WIDER_TILE = 16, 4  # for so few queries, tiles have more rows: each has an overhead
 
 Look = Callable[[int, Prepared], None]
 
