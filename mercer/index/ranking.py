@@ -24,7 +24,7 @@ ROUND = 32  # candidates of each query scored before the threshold is read again
 CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
 MOST = 1 / 2  # share of rows as candidates above which all rows are compared, tile by tile
 TILE_ROWS = 1024
-FEW, WIDER_TILE = 16, 4  # for so few queries, tiles have more rows: each has an overhead
+WIDER_TILE = 4  # times as many rows for one query, which reads them once: each tile has an overhead
 
 Look = Callable[[int, Prepared], None]
 
@@ -337,7 +337,7 @@ class Ranking:
 def _tile_width(kernel: Kernel, n_queries: int) -> int:
     """Return how many rows are compared at a time."""
     width = min(TILE_ROWS, kernel.tile_shape[1])
-    return WIDER_TILE * width if n_queries <= FEW and width == TILE_ROWS else width
+    return WIDER_TILE * width if n_queries == 1 and width == TILE_ROWS else width
 
 
 def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:
