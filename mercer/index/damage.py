@@ -68,7 +68,10 @@ def _work_on_own_items(state: State, n: int) -> None:
     held = [segment.items for segment in segments.members]
     for P in (*held, *filter(None, [recipe.embedding.witnesses])):
         for span in parallel.spans(min(n, len(P)), BLOCK):
-            recipe.build(P[span].under(recipe.kernel), np.arange(len(P[span])))
+            some = P[span].under(recipe.kernel)
+            if recipe.kernel.input == "vectors":  # kept as they are: NaN and the like are found
+                recipe.kernel.prepare(some.kept)
+            recipe.build(some, np.arange(len(some)))
     for P in held:
         Search(recipe, segments, Pace()).best(P[:FEW], 1, None)
 

@@ -142,6 +142,14 @@ def test_sound_indexes_of_every_method_are_not_blamed(name, error):
     index._source.blame("search", index._state, error)
 
 
+def test_items_that_the_kernel_would_not_take_are_found(folder):
+    """Wherever they are, and whether or not they reach an answer."""
+    rewrite(folder, ITEMS, lambda rows: np.where(np.arange(40)[:, None] == 39, -rows, rows))
+    index = mercer.load(folder)
+    with pytest.raises(StoreError, match="does not fit together.*negative"):
+        index._source.blame("search", index._state, KernelError("x"))
+
+
 def test_damaged_contents_name_the_folder(folder):
     """Also where they are noticed far from it."""
     rewrite(folder, ("segments", 0, "ids"), lambda ids: ids - 9)
