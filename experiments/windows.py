@@ -25,7 +25,7 @@ def windows(n_rows: int, n_queries: int) -> DataSet:
     rng = np.random.default_rng(SEED)
     X = histograms(data.base, words, n_rows, rng)
     asked = histograms(data.queries, words, 2 * n_queries, rng)
-    return DataSet("windows", kernels.ExpChi2(), X, asked[:n_queries], asked[n_queries:])
+    return DataSet("windows", kernels.ExpChi2(gamma=1.0), X, asked[:n_queries], asked[n_queries:])
 
 
 def histograms(sets: Ragged, words: Any, n: int, rng: np.random.Generator) -> Any:

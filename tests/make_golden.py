@@ -66,7 +66,7 @@ INDEXES: dict[str, tuple[Callable[[], mercer.Index], Callable[[], Any]]] = {
         lambda: mercer.klsh("chi2", n_bits=24, subset=3, codes=SortedLists(n_lists=3), **FEW),
         histograms,
     ),
-    "kpca_lsh": (lambda: mercer.kpca_lsh("exp_chi2", n_bits=24, **FEW), histograms),
+    "kpca_lsh": (lambda: mercer.kpca_lsh(kernels.ExpChi2(gamma=1.0), n_bits=24, **FEW), histograms),
     "rmmh": (lambda: mercer.rmmh("chi2", n_bits=24, n_items=4, **FEW), histograms),
     "fourier": (lambda: mercer.fourier("rbf", n_bits=24), histograms),
     "lsh": (lambda: mercer.lsh("cosine", n_bits=24), histograms),

@@ -13,6 +13,8 @@ import scipy.sparse
 import mercer
 from mercer import kernels
 
+TOLD = 5  # failures of an attack that are told in words
+
 
 @dataclass
 class Outcome:
@@ -27,7 +29,7 @@ class Outcome:
         """Note some trials, and how many of them were failures of ours."""
         self.trials += trials
         self.failures += failed
-        if failed and len(self.told) < 5:
+        if failed and len(self.told) < TOLD:
             self.told.append(text)
 
 

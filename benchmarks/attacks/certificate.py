@@ -27,8 +27,22 @@ def _minima(X: Any, Y: Any) -> Any:
     return np.minimum(X[:, None], Y[None]).sum(axis=2)
 
 
+@mercer.kernel(psd=True)
+def own_dot(x, y):  # type: ignore[no-untyped-def]
+    """A dot product as a user would write it."""
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+_B = np.random.default_rng(0).normal(size=(D, D))
+METRIC = _B @ _B.T / D
 SIGNED = {
     "linear": (kernels.Linear(), _dots),
+    "scaled linear": (0.25 * kernels.Linear(), lambda X, Y: _dots(X, Y) / 4),
+    "mahalanobis": (kernels.Mahalanobis(METRIC), lambda X, Y: X @ METRIC.astype(LONG) @ Y.T),
+    "user's dot product": (own_dot, _dots),
     "polynomial": (kernels.Polynomial(2, gamma=0.5), lambda X, Y: (_dots(X, Y) / 2 + 1) ** 2),
     "sum": (kernels.Linear() + kernels.Polynomial(2, gamma=1.0),
             lambda X, Y: _dots(X, Y) + (_dots(X, Y) + 1) ** 2),
@@ -57,7 +71,22 @@ def attack(seconds: float) -> Outcome:
             last = np.take_along_axis(K, found.ids, 1).min(axis=1)
             lies = found.exact & (last < best - found.tolerance - 1e-33)
             outcome.count(int(found.exact.sum()), int(lies.sum()), f"{name}, k={k}")
+        _within(kernel, X, Q, K, rng, outcome, name)
     return outcome
+
+
+def _within(kernel: Any, X: Any, Q: Any, K: Any, rng: Any, outcome: Outcome, name: str) -> None:
+    """Count lists that are certified and lack an item, or have one that does not belong there."""
+    score = float(np.quantile(K, rng.uniform(0.5, 0.999)))
+    for make in (lambda: mercer.exact(kernel, n_landmarks=60, n_components=12),
+                 lambda: mercer.brute(kernel)):  # fmt: skip
+        lists = make().fit(X).add(X).within(Q, score)
+        for values, found in zip(K, lists, strict=True):
+            listed = np.isin(np.arange(N), found.ids[0])
+            slack = float(found.tolerance[0]) + 1e-33
+            wrong = np.where(listed, values < score - slack, values > score + slack)
+            lie = bool(found.exact[0] and wrong.any())
+            outcome.count(int(found.exact[0]), int(lie), f"{name}, within {score:.4g}")
 
 
 def _items(rng: Any, signed: bool) -> tuple[Any, Any]:

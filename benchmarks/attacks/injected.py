@@ -5,18 +5,22 @@ A small library is compiled (with cc) and loaded before the C library's own func
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
 import mercer
 from benchmarks.attacks.base import Outcome, X, trials
 
+LEAST, MOST = 40, 400  # calls of a save that are tried; beyond them it does not fail any more
 ERRORS = {"ENOSPC": 28, "EIO": 5, "EACCES": 13, "EMFILE": 24}
 LIBRARY = r"""
 #define _GNU_SOURCE
@@ -34,7 +38,7 @@ static int fault = 0, armed = 0;
 static int due(void) {
     if (!armed) {
         const char *n = getenv("FAULT_AT"), *e = getenv("FAULT_ERROR");
-        if (!n || access(getenv("FAULT_ARM"), F_OK)) return 0;
+        if (!n) return 0;
         at = atol(n); fault = atoi(e); armed = 1;
     }
     return ++count == at ? (errno = fault, 1) : 0;
@@ -59,19 +63,37 @@ int open64(const char *p, int f, ...) {
     return opened(p) && due() ? -1 : real(p, f, m);
 }
 """
-CHILD = """
-import sys
+# loads mercer once, and lets a forked child save for every fault that is asked for
+SERVER = """
+import os, sys, warnings
 import numpy as np
 import mercer
-X = np.load(sys.argv[2])
-index = mercer.brute("chi2").fit(X).add(X)
-open(sys.argv[3], "w").close()
-try:
-    index.save(sys.argv[1])
-    print("saved")
-except mercer.StoreError as error:
-    print(error)
+warnings.simplefilter("ignore")
+X = np.load(sys.argv[1])
+few = {"n_landmarks": 20}
+made = {
+    "brute": mercer.brute("chi2").fit(X).add(X),
+    "exact": mercer.exact("chi2", n_components=8, **few).fit(X).add(X[:30]).add(X[30:]),
+    "lists": mercer.klsh("chi2", n_bits=40, subset=5, codes="lists", **few).fit(X).add(X),
+}
+for line in sys.stdin:
+    name, folder, at, error = line.rstrip().split("|")
+    child = os.fork()
+    if child == 0:
+        os.environ |= {"FAULT_ERROR": error, "FAULT_AT": at}
+        try:
+            made[name].save(folder)
+            said = "saved"
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.environ["FAULT_AT"] = "0"
+        sys.stdout.write(said.replace(chr(10), " ") + chr(10))
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
 """
+SAVES = [(name, there) for name in ("brute", "exact", "lists") for there in (True, False)]
+OLD, NEW = 40, 60  # items of the index that is there, and of the one that is saved
 
 
 def attack(seconds: float) -> Outcome:
@@ -86,35 +108,71 @@ def attack(seconds: float) -> Outcome:
         (home / "faults.c").write_text(LIBRARY)
         build = [compiler, "-shared", "-fPIC", "-o", "faults.so", "faults.c", "-ldl"]
         subprocess.run(build, cwd=home, check=True)
-        np.save(home / "items.npy", X[:60])
-        mercer.brute("chi2").fit(X[:40]).add(X[:40]).save(home / "old")
-        for number, _ in enumerate(trials(seconds)):
-            _try(home, 1 + number // len(ERRORS), list(ERRORS)[number % len(ERRORS)], outcome)
+        np.save(home / "items.npy", X[:NEW])
+        mercer.brute("chi2").fit(X[:OLD]).add(X[:OLD]).save(home / "old")
+        with Saver(home) as saver:
+            faults = _faults(saver)
+            for _ in trials(seconds):
+                if not _look(*next(faults), outcome):
+                    break
     return outcome
 
 
-def _try(home: Path, at: int, error: str, outcome: Outcome) -> None:
-    """Let one call of a save fail, and compare what is there with what is said."""
-    folder, armed = home / "index", home / "armed"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(home / "old", folder)
-    armed.unlink(missing_ok=True)
-    faulty = {"LD_PRELOAD": str(home / "faults.so"), "FAULT_AT": str(at),
-              "FAULT_ERROR": str(ERRORS[error]), "FAULT_ARM": str(armed)}  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(folder), str(home / "items.npy"), str(armed)],
-        env=os.environ | faulty, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    said = done.stdout.strip()
-    where = f"{error} at call {at}: {said or done.stderr[-200:]}"
+class Saver:
+    """A process that saves indexes, in which calls of the system fail."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVER, str(home / "items.npy")],
+            env=os.environ | {"LD_PRELOAD": str(home / "faults.so")},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate()
+
+    def save(self, name: str, there: bool, at: int, error: str) -> str:
+        """Save where there is an index, or nothing; return what was said."""
+        folder = self.folder
+        shutil.rmtree(folder, ignore_errors=True)
+        if there:
+            shutil.copytree(self.home / "old", folder)
+        print(name, folder, at, ERRORS[error], sep="|", file=self.process.stdin, flush=True)
+        return str(self.process.stdout.readline()).strip()
+
+    @property
+    def folder(self) -> Path:
+        """Where it saves."""
+        return self.home / "index"
+
+
+def _faults(saver: Saver) -> Iterator[tuple[Path, bool, str, str]]:
+    """Let every call of every save fail with every error, again and again."""
+    for name, there in itertools.cycle(SAVES):
+        for at in itertools.count(1):
+            said = []
+            for error in ERRORS:
+                said.append(saver.save(name, there, at, error))
+                where = f"{name}, {'again' if there else 'first'}, {error} at call {at}: {said[-1]}"
+                yield saver.folder, there, said[-1], where
+            if at > MOST or (at > LEAST and set(said) == {"saved"}):
+                break
+
+
+def _look(folder: Path, there: bool, said: str, where: str, outcome: Outcome) -> bool:
+    """Compare what is there with what was said; return whether anything was said."""
     try:
-        n = len(mercer.load(folder))
+        n: int | None = len(mercer.load(folder))
         mercer.verify(folder)
-    except mercer.MercerError as reason:
-        outcome.count(1, 1, f"{where}: {reason}")
-        return
+    except mercer.StoreError as reason:
+        n, where = None, f"{where}: {reason}"
     if said == "saved" or "holds the new index" in said:
-        right = n == 60
+        right = n == NEW
     else:
-        right = n == 40 and "is still there" in said
+        right = said.startswith("StoreError") and n == (OLD if there else None)
     outcome.count(1, int(not right), f"{where}: {n} items")
+    return bool(said)

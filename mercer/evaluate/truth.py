@@ -24,6 +24,7 @@ from mercer.runtime.border import about, border
 from mercer.search.everything import AllRows
 
 BLOCK_BYTES = 1 << 26  # of items read and compared at a time, at most
+USUAL = 4096  # items, at least, whose median length is that of a usual one
 BLOCK_PAIRS = 100_000_000  # pairs compared before the progress bar moves
 
 
@@ -133,7 +134,8 @@ class _Read(View):
         super().__init__(_segment(held, kernel.diag(held, dtype=DOUBLE)))
         self.kernel, self.X, self.seen = kernel, X, seen
         self.largest = float(np.sqrt(seen.diag.max()))
-        self.usual = float(np.sqrt(np.median(seen.diag)))
+        few = seen.diag[:: max(1, len(seen.diag) // USUAL)]
+        self.usual = float(np.sqrt(np.median(few)))
 
     def tolerance(self, P: Prepared, dtype: DType = SINGLE) -> float:
         """Return the largest tolerance of all blocks."""

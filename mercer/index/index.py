@@ -11,7 +11,7 @@ from mercer import kernels, store
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError
 from mercer.index import calibration, packing
-from mercer.index.damage import tells_damage
+from mercer.index.damage import Source, tells_damage
 from mercer.index.description import describe
 from mercer.index.expecting import planned, warn_of_recall
 from mercer.index.matches import Matches
@@ -63,7 +63,7 @@ class Index(Params):
         self._state = State()
         self._changing = Lock()  # threads that change the index wait for each other
         self._origins = store.Origins()
-        self._loaded_from: str | None = None
+        self._source: Source | None = None
         self.disproof_: str | None = None
         self._validate()
 
@@ -150,6 +150,7 @@ class Index(Params):
         return self
 
     @border
+    @tells_damage
     def remove(self, ids: Any) -> Self:
         """Remove items by their ids and return self; unknown ids are an error.
 
@@ -329,6 +330,7 @@ class Index(Params):
         return True  # an empty index is still an index
 
     @property
+    @tells_damage
     def ids(self) -> Array:
         """The ids of all items, in the order they were added."""
         return self._state.segments.ids

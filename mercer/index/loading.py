@@ -8,6 +8,7 @@ import mercer
 from mercer import store
 from mercer.errors import KernelError, StoreError
 from mercer.index import packing
+from mercer.index.damage import Source
 from mercer.index.index import Index
 from mercer.index.state import State
 
@@ -44,11 +45,13 @@ def load(path: str | os.PathLike[str]) -> Index:
     try:
         read = READERS[manifest["format"]]
         index = read(manifest["index"], manifest["mercer"] == mercer.__version__)
-        index._origins, index._loaded_from = origins, os.fspath(path)
+        index._origins, index._source = origins, Source(os.fspath(path))
         return index
     except (StoreError, KernelError) as error:
         raise StoreError(f"load: {os.fspath(path)}: {str(error).rstrip('.')}.") from error
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (OSError, MemoryError):  # the system's own
+        raise
+    except Exception as error:
         raise StoreError(
             f"load: {os.fspath(path)} does not describe an index of this version "
             f"({type(error).__name__}: {error}). It was saved by mercer {manifest['mercer']}; "
@@ -61,6 +64,9 @@ def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
     segments, facts = packing.unpack_segments(tree, recipe), tree["facts"]
     packing.check_kernel(tree, recipe, segments, same_version)
     index = Index(recipe.kernel, *recipe.unlearned())
+    fitted = recipe.embedding.is_fitted and recipe.searcher.is_fitted
+    if segments.members and not fitted:
+        raise StoreError("it has items but has learned nothing")
     learned = recipe if recipe.embedding.is_fitted else None
     recall = packing.unpack_recall(tree, recipe.kernel)
     index._state = State(learned, segments, facts["relaxation_"], facts["probability_"], **recall)

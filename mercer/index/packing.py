@@ -93,10 +93,18 @@ def unpack_recipe(tree: dict[str, Any]) -> Recipe:
 def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
     """Return the segments of a tree."""
     members = [_unpack_segment(one, recipe.kernel, recipe.searcher) for one in tree["segments"]]
+    _require_alike(recipe, members)
     next_id = tree["facts"].get("next_id")
     if next_id is None:  # missing in the first files of this format
         next_id = max((one.next_id for one in members), default=0)
     return Segments(tuple(members), next_id)
+
+
+def _require_alike(recipe: Recipe, members: list[Segment]) -> None:
+    """Raise InputError unless all items have the form of the landmarks, or of the first items."""
+    held = [P for P in (recipe.embedding.witnesses, *(one.items for one in members)) if P]
+    for P in held[1:]:
+        recipe.kernel.require_alike(P, held[0], ("items of a segment", "those before"))
 
 
 def _unpack_segment(tree: dict[str, Any], kernel: Kernel, searcher: Searcher) -> Segment:

@@ -24,6 +24,7 @@ ROUND = 32  # candidates of each query scored before the threshold is read again
 CEILING_PAYS = 96  # dimensions: with more, the bounds are mostly tighter than a ceiling
 MOST = 1 / 2  # share of rows as candidates above which all rows are compared, tile by tile
 TILE_ROWS = 1024
+WIDER_TILE = 4  # times as many rows for one query, which reads them once: each tile has an overhead
 
 Look = Callable[[int, Prepared], None]
 
@@ -251,7 +252,7 @@ class Ranking:
         """
         P, first = self.queries.items, self.queries.first
         P, numbers = (P, first) if queries is None else (P.take(queries), first + queries)
-        width = min(TILE_ROWS, self.kernel.tile_shape[1], cut.stop - cut.start)
+        width = min(_tile_width(self.kernel, len(P)), cut.stop - cut.start)
         buffer = np.empty((len(P), width), np.float32)
         for span in parallel.spans(cut.stop, width, cut.start):
             tile = buffer[:, : span.stop - span.start]
@@ -331,6 +332,12 @@ class Ranking:
                 f"row {view.first + rows[i, j]}, outside of what a positive semi-definite kernel "
                 f"can give there ({top - 2 * residual:.6g} to {top:.6g})"
             )
+
+
+def _tile_width(kernel: Kernel, n_queries: int) -> int:
+    """Return how many rows are compared at a time."""
+    width = min(TILE_ROWS, kernel.tile_shape[1])
+    return WIDER_TILE * width if n_queries == 1 and width == TILE_ROWS else width
 
 
 def _joined(lists: list[tuple[Ids, Array]]) -> tuple[Ids, Array]:

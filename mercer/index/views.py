@@ -39,11 +39,20 @@ class View:
         self.segment = segment
         self.items: Prepared = segment.items
         self.diag = segment.diag
-        self.largest, self.usual = segment.largest, segment.usual
         self.rows: Rows = segment.rows
         self.first, self.allowed = first, allowed
         self.n_rows = len(segment.ids)
         self.n_allowed = self.n_rows if allowed is None else len(allowed)
+
+    @lazy
+    def largest(self) -> float:
+        """The largest √|k(x, x)| of its rows."""
+        return self.segment.largest
+
+    @lazy
+    def usual(self) -> float:
+        """The usual √|k(x, x)|."""
+        return self.segment.usual
 
     def tolerance(self, P: Prepared, dtype: DType = SINGLE) -> float:
         """Return how far rounding may move the values of queries and rows; see `Kernel`."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.items.kind import Kind, Mask
+from mercer.runtime import parallel
 from mercer.runtime.arrays import Array
 
 CHECK_BYTES = 1 << 22  # of an array, checked at a time
@@ -37,16 +38,19 @@ def bad_rows(kind: Kind, X: Any) -> Mask:
 
 
 def _range(values: Array) -> tuple[float, float]:
-    """Return the least and largest value, block by block; both are NaN if any value is."""
+    """Return the least and largest value, block by block on threads; NaN if any value is."""
     if values.nbytes <= CHECK_BYTES:
         return float(np.minimum.reduce(values, None)), float(np.maximum.reduce(values, None))
     step = max(1, CHECK_BYTES // max(1, values.itemsize * math.prod(values.shape[1:])))
-    low, high = np.inf, -np.inf
-    for start in range(0, len(values), step):
-        block = values[start : start + step]
-        low = np.minimum(low, np.minimum.reduce(block, axis=None))
-        high = np.maximum(high, np.maximum.reduce(block, axis=None))
-    return float(low), float(high)
+    found: list[tuple[Any, Any]] = []
+
+    def look(span: slice) -> None:
+        block = values[span]
+        found.append((np.minimum.reduce(block, axis=None), np.maximum.reduce(block, axis=None)))
+
+    parallel.over(len(values), step, look, "checking items")
+    lows, highs = zip(*found, strict=True)
+    return float(np.minimum.reduce(lows)), float(np.maximum.reduce(highs))
 
 
 def _describe_bad(nan: Mask, bad: Mask, first_row: int) -> str:

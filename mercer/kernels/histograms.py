@@ -10,7 +10,7 @@ from mercer.kernels import _loops
 from mercer.kernels.facts import Homogeneous
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import require_range
-from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum
+from mercer.kernels.sums import DotProduct, ExpDistance, FeatureSum, row_sums
 from mercer.runtime.arrays import Array, DType
 
 
@@ -27,6 +27,9 @@ class Hellinger(DotProduct):
     nonnegative = additive = True
     _term = _loops.SquareRootTerm()
 
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return row_sums(P.rows, dtype)
+
     def _map(self, P: Prepared, dtype: DType) -> Any:
         rows: Any = super()._map(P, dtype)
         return rows.sqrt() if items.is_sparse(rows) else np.sqrt(rows, dtype=dtype)
@@ -37,6 +40,9 @@ class _BelowHellinger(FeatureSum):
 
     nonnegative = additive = True
     nearly = ceiling = Hellinger()
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return row_sums(P.rows, dtype)  # the term of two equal values is that value
 
 
 class Chi2(_BelowHellinger):
@@ -64,8 +70,9 @@ class ExpChi2(ExpDistance):
 
     Parameters
     ----------
-    gamma : float
-        The sharpness. `ExpChi2.for_data` chooses it from the mean distance of the data.
+    gamma : float, optional
+        The sharpness. By default an index chooses it from the mean distance of the data
+        (`ExpChi2.for_data`); elsewhere the default is 1, as in scikit-learn.
 
     Examples
     --------
@@ -78,9 +85,13 @@ class ExpChi2(ExpDistance):
     _term = _loops.Chi2DistanceTerm()
     ranks_as = Chi2().radial()
 
-    def __init__(self, gamma: float = 1.0) -> None:
+    def __init__(self, gamma: float | None = None) -> None:
         self.gamma = gamma
         self._validate()
+
+    def rate(self, n_features: int) -> float:
+        """Return gamma, or its default, 1: histograms sum to 1 however many features they have."""
+        return 1.0 if self.gamma is None else float(self.gamma)
 
 
 class Intersection(_BelowHellinger):

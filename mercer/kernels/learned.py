@@ -78,6 +78,10 @@ class Mahalanobis(DotProduct):
         rows = P.rows
         return bool(rows.dtype == np.float32 and rows.shape[1:] == self.A.shape[1:])
 
+    def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
+        """Bound the error: that of the dot product, and the rounding of both Gx to float32."""
+        return super().tolerance(*prepared, dtype=dtype) + 2.01 * unit(np.float32)
+
     def __repr__(self) -> str:
         return f"Mahalanobis(<{len(self.A)} x {len(self.A)} matrix>)"
 

@@ -129,8 +129,8 @@ class Prepared:
             raise StoreError(f"the parts of its items are missing or not equally long ({lengths}).")
         P = cls(kernel, parts, None if tree["form"] is None else tuple(tree["form"]))
         try:
-            sound = kernel.sound(P)
-        except (AttributeError, LookupError, TypeError):  # missing parts
+            sound = _is_form(P.form, kernel.input) and kernel.sound(P)
+        except (AttributeError, LookupError, TypeError, ValueError):  # missing parts
             sound = False
         if not sound:  # compiled loops would read outside the arrays
             raise StoreError(f"its items are not what {kernel!r} keeps of them.")
@@ -150,6 +150,15 @@ class Prepared:
 
     def __repr__(self) -> str:
         return f"Prepared({len(self)} items for {self.kernel!r})"
+
+
+def _is_form(form: Any, kind: str) -> bool:
+    """Whether a form read from a file can be that of items of a kind."""
+    if form is None:
+        return True
+    name, width = form
+    known = name == "sets" if kind == "sets" else isinstance(name, str)
+    return known and isinstance(width, int) and width >= 0
 
 
 def same(kernel: Any, other: Any) -> bool:

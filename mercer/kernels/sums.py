@@ -119,6 +119,9 @@ class ExpDistance(FeatureSum):
         sums *= sums.dtype.type(-self.rate(n_features))
         np.exp(sums, out=sums)
 
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        return np.ones(len(P), dtype)  # the distance of an item from itself is 0
+
     def rate(self, n_features: int) -> float:
         """Return gamma, or its default, 1 / n_features."""
         return 1 / n_features if self.gamma is None else float(self.gamma)
@@ -165,6 +168,11 @@ def is_sound(P: Prepared, rows: Any) -> bool:
 def as_type(X: Array, dtype: DType) -> Array:
     """Return rows as floats of this type, without a copy if they already are."""
     return X.astype(dtype, copy=False)
+
+
+def row_sums(X: Any, dtype: DType) -> Array:
+    """Return the sum of every row, computed in this type."""
+    return np.asarray(as_type(X, dtype) @ np.ones(X.shape[1], dtype))
 
 
 def _measures(P: Prepared, dtype: DType) -> Array | None:

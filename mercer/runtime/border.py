@@ -45,10 +45,10 @@ def border(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     @functools.wraps(function)
     def inside(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         before = asked.n_jobs, asked.show_progress
-        for name in ("n_jobs", "show_progress"):
-            if kwargs.get(name) is not None:
-                setattr(asked, name, kwargs[name])
-        try:
+        try:  # an interruption at any point leaves what was asked before
+            for name in ("n_jobs", "show_progress"):
+                if kwargs.get(name) is not None:
+                    setattr(asked, name, kwargs[name])
             return function(*args, **kwargs)
         except InputError as error:
             error.caller = _name(function, args)

@@ -1,14 +1,24 @@
 """Compile a function and keep its machine code on disk, where processes may share it."""
 
+import os
 import uuid
 from collections.abc import Callable
 from typing import Any
 
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
 
 # division by 0 gives infinity: checking for it first would prevent vector instructions
 FAST: dict[str, Any] = {"nogil": True, "fastmath": True, "error_model": "numpy"}
+
+if hasattr(os, "register_at_fork"):
+    # a child forked while another thread compiles would wait for numba's lock forever
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 
 class _UniqueNames(IndexDataCacheFile):  # type: ignore[misc]

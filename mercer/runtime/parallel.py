@@ -79,14 +79,16 @@ def run(
     tasks = list(tasks)
     if asked.at_work:  # inside a task: BLAS is held already
         return [function(*task) for task in tasks]
-    with _OneBlasThread():
-        if len(tasks) == 1:
-            return [_work(function, *tasks[0])]
-        with progress.bar(label, len(tasks)) as advance:
-            threads = min(count(n_jobs), len(tasks))
-            if threads <= 1:
-                return [_step(function, task, advance) for task in tasks]
-            return _run_threads(function, tasks, threads, advance)
+    call = _Call()
+    try:  # no context manager: an interruption at its first line would not be noticed
+        _blas.enter(call)
+        return _run(function, tasks, label, n_jobs)
+    finally:
+        try:
+            _blas.leave(call)
+        except BaseException:  # an interruption: try again, to the end
+            _blas.leave(call)
+            raise
 
 
 def over(
@@ -94,6 +96,18 @@ def over(
 ) -> None:
     """Call ``function(span)`` for slices of `step` that make up ``range(n)``, as `run` does."""
     run(function, [(span,) for span in spans(n, step)], label, n_jobs=n_jobs)
+
+
+def _run(
+    function: Callable[..., Any], tasks: list[tuple[Any, ...]], label: str, n_jobs: int | None
+) -> list[Any]:
+    if len(tasks) == 1:
+        return [_work(function, *tasks[0])]
+    with progress.bar(label, len(tasks)) as advance:
+        threads = min(count(n_jobs), len(tasks))
+        if threads <= 1:
+            return [_step(function, task, advance) for task in tasks]
+        return _run_threads(function, tasks, threads, advance)
 
 
 def _step(
@@ -157,19 +171,19 @@ class _BlasLimit:
 
     The limit is global to the process: the first call in sets it and the last one out restores
     it, so that overlapping calls cannot leave it behind. Each call is represented by an object of
-    its own, which vanishes if the call is cut off, and the numbers to restore are noted first, so
-    an interruption at any point is undone.
+    its own, and the numbers to restore are noted first, so an interruption at any point is undone
+    by leaving again.
     """
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.inside: weakref.WeakSet[_OneBlasThread] = weakref.WeakSet()
+        self.inside: weakref.WeakSet[_Call] = weakref.WeakSet()
         self.libraries: list[_Library] = []
         self.n_modules = 0
         # the function that sets each library's threads, and how many it had
         self.before: list[tuple[Callable[[int], object], int]] = []
 
-    def enter(self, call: _OneBlasThread) -> None:
+    def enter(self, call: _Call) -> None:
         with self.lock.held():
             self.inside.add(call)
             if not self.before:
@@ -191,14 +205,7 @@ class _BlasLimit:
         ]
         self.n_modules = len(sys.modules)
 
-    def leave(self, call: _OneBlasThread) -> None:
-        try:
-            self._let_go(call)
-        except BaseException:  # an interruption: try again, to the end
-            self._let_go(call)
-            raise
-
-    def _let_go(self, call: _OneBlasThread) -> None:
+    def leave(self, call: _Call) -> None:
         with self.lock.held():
             self.inside.discard(call)
             if not self.inside:
@@ -213,23 +220,13 @@ class _BlasLimit:
             self.leave(call)
 
 
+class _Call:
+    """A call under way, which holds BLAS to one thread; it vanishes with the call."""
+
+
 _blas = _BlasLimit()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.reset)
-
-
-class _OneBlasThread:
-    """A call under way, which holds BLAS to one thread."""
-
-    def __enter__(self) -> None:
-        try:
-            _blas.enter(self)
-        except BaseException:
-            _blas.leave(self)
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        _blas.leave(self)
 
 
 class one_faiss_thread:  # noqa: N801 - used in with statements

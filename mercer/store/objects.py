@@ -75,7 +75,10 @@ def unpack_object(tree: dict[str, Any], kernel: Kernel, family: type[Params] = P
             f"call mercer.register({name!r}, {name}) before loading; otherwise load it with the "
             "version of mercer that saved it."
         )
-    part = cls(**{key: _unpack_value(value, kernel) for key, value in tree["params"].items()})
+    params = {key: _unpack_value(value, kernel) for key, value in tree["params"].items()}
+    if params.get("kernel") in kernels.NAMES:
+        params["kernel"] = _meant(params["kernel"], kernel)
+    part = cls(**params)
     if set(tree["learned"]) not in (set(), set(part.learned)):
         raise StoreError(
             f"{name} has learned {', '.join(sorted(tree['learned']))} instead of "
@@ -106,6 +109,12 @@ def _unpack_value(value: Any, kernel: Kernel) -> Any:
     if kind == "kernel":
         return kernel if inside is None else unpack_kernel(inside)
     return unpack_object(inside, kernel) if kind == "part" else Prepared.unpack(inside, kernel)
+
+
+def _meant(name: str, kernel: Kernel) -> str | Kernel:
+    """Return the kernel of the index if a name meant it: its defaults may have changed since."""
+    now = kernels.get(name)
+    return kernel if type(now) is type(kernel) and now != kernel else name
 
 
 def require_lengths(what: str, **lengths: int) -> None:

@@ -16,7 +16,7 @@ X = rng.normal(size=(300, 8)).astype(np.float32)
 COUNTS = rng.integers(0, 200, (300, 128)).astype(np.uint8)  # as SIFT descriptors
 
 
-@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "exp_chi2"])
 @pytest.mark.parametrize("method", [mercer.exact, mercer.brute, mercer.inverted, mercer.klsh])
 def test_gamma_is_chosen_by_the_data(name, method):
     with warnings.catch_warnings():

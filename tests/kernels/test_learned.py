@@ -397,3 +397,16 @@ def test_bad_calls(name):
     call, text = BAD[name]
     with pytest.raises(mercer.MercerError, match=text):
         call()
+
+
+def test_mahalanobis_states_the_rounding_of_what_it_keeps():
+    """Also in double precision: items are kept as Gx in float32."""
+    B = rng.normal(size=(16, 16))
+    A = B @ B.T
+    U = (rng.normal(size=(300, 16)) * 10.0 ** rng.uniform(-4, 4, (300, 1))).astype(np.float32)
+    true = U.astype(np.longdouble) @ A.astype(np.longdouble) @ U.T.astype(np.longdouble)
+    kernel = kernels.Mahalanobis(A)
+    for dtype in (np.float32, np.float64):
+        scale = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+        error = np.abs(kernel(U, dtype=dtype) - true) / scale
+        assert 1e-9 < error.max() <= kernel.tolerance(kernel.prepare(U), dtype=dtype)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 
+import numba
 import numpy as np
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 import mercer
 from mercer.runtime.lazy import lazy
@@ -106,6 +108,25 @@ def test_children_forked_beside_searches_can_search():
     for thread in threads:
         thread.join()
     assert all(fine)
+
+
+@fork
+def test_a_child_forked_during_a_compilation_can_compile():
+    """The fork waits until numba's lock is free."""
+    compiling, forking = threading.Event(), threading.Event()
+    os.register_at_fork(before=forking.set)  # before what was registered earlier
+
+    def compile_for_a_while():
+        with global_compiler_lock:
+            compiling.set()
+            assert forking.wait(30)
+            numba.njit(lambda x: np.sort(x).sum())(np.ones(3))  # takes much longer than a fork
+
+    thread = threading.Thread(target=compile_for_a_while)
+    thread.start()
+    assert compiling.wait(30)
+    assert in_child(lambda: numba.njit(lambda x: x + 1)(1), seconds=15)
+    thread.join()
 
 
 def test_lazy_values_are_computed_once():

@@ -168,34 +168,35 @@ def test_a_child_forked_in_the_middle_of_work_is_free():
     assert counts == outside
 
 
-CALLS = range(40)  # more than are made by what enters and leaves the limit
+EVENTS = range(60)  # more than happen in what enters and leaves the limit
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_an_interruption_anywhere_leaves_blas_as_it_was(call):
-    """Ctrl-C where the interpreter looks for signals in the limit's own code: after calls."""
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_interruption_anywhere_leaves_blas_as_it_was(event):
+    """Ctrl-C where the interpreter looks for signals in the limit's own code: around calls."""
     before, count = blas_threads(), iter(range(10_000))
-    limit, one = parallel._BlasLimit, parallel._OneBlasThread
-    own = {limit.enter, limit.leave, limit._let_go, one.__enter__, one.__exit__}
-    codes = {method.__code__ for method in own}
+    codes = {one.__code__ for one in (parallel._BlasLimit.enter, parallel._BlasLimit.leave)}
 
-    def interrupt(frame, event, _):
-        caller = frame if event == "c_return" else frame.f_back
-        if event.endswith("return") and caller.f_code in codes and next(count) == call:
+    def interrupt(frame, what, _):
+        inside = frame.f_code in codes or (what == "return" and frame.f_back.f_code in codes)
+        if inside and what != "c_call" and next(count) == event:
             raise KeyboardInterrupt
 
+    kept = None  # with its traceback, as an interactive session keeps it
     sys.setprofile(interrupt)
     try:
         parallel.run(int, [()])
-    except KeyboardInterrupt:
-        pass
+    except KeyboardInterrupt as error:
+        kept = error
     finally:
         sys.setprofile(None)
+    assert blas_threads() == before
     assert_limit_works(before)
+    del kept
 
 
 def assert_limit_works(before):
-    """What an interruption left is taken back by the next call; no lock is held."""
+    """No lock is held, and the next call finds the limit as it should be."""
     inside = []
     thread = threading.Thread(target=lambda: inside.append(parallel.run(blas_threads, [()])))
     thread.start()
@@ -218,6 +219,7 @@ def test_signals_leave_blas_as_it_was():
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 interrupted += 1
+                assert blas_threads() == before
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
