@@ -120,9 +120,7 @@ class Index(Params):
         """
         new = self.fresh()
         self._state.fitted("empty")
-        new._state = replace(
-            self._state, segments=EMPTY, relaxation=None, probability=None, curve=None
-        )
+        new._state = self._state.emptied()
         return new
 
     @border
