@@ -1,12 +1,13 @@
 """How much of the truth an answer contains."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import InputError
+from mercer.errors import InputError, RecallWarning
 from mercer.index import Index, Matches
 from mercer.runtime.border import border
 from mercer.runtime.params import check_count
@@ -95,10 +96,12 @@ def recall_at(
     >>> found[10] <= found[450], found[450]
     (True, 1.0)
     """
-    return {
-        int(count): recall(index.search(Q, 1, candidates=count, n_jobs=n_jobs), truth, 1)
-        for count in counts
-    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecallWarning)  # that few candidates find little is known
+        return {
+            int(count): recall(index.search(Q, 1, candidates=count, n_jobs=n_jobs), truth, 1)
+            for count in counts
+        }
 
 
 def _require_same_kernel(found: Matches, truth: Matches) -> None:

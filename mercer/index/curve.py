@@ -199,7 +199,7 @@ def lower_bound(shares: Array) -> float:
     >>> import numpy as np
     >>> from mercer.index.curve import lower_bound
     >>> round(lower_bound(np.ones(400)), 3), round(lower_bound(np.ones(100)), 3)
-    (0.996, 0.983)
+    (0.996, 0.984)
     """
     seen = np.append(shares, 0.5)
     return float(seen.mean() - CONFIDENCE * seen.std() / np.sqrt(len(seen)))

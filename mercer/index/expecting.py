@@ -15,6 +15,7 @@ from mercer.search import Searcher
 
 USUAL = 0.95  # recall that searches aim at where the user says nothing
 POOR = 0.9  # expected recall below which they warn
+WORTH = 0.01  # recall that another setting must add to be worth naming
 
 
 class Plan(NamedTuple):
@@ -109,16 +110,18 @@ def warn_of_recall(plan: Plan, state: State, k: int) -> None:
     curve = state.curve
     if plan.recall is None or plan.recall >= POOR or curve is None:
         return
-    better = curve.setting(k, USUAL)
+    advice = _advice(curve.setting(k, USUAL), plan.recall, state)
     warnings.warn(
-        f"recall@{k} is about {plan.recall:.2f} at the current settings; {_advice(better, state)}",
+        f"recall@{k} is about {plan.recall:.2f} at the current settings; {advice}",
         RecallWarning,
         stacklevel=5,
     )
 
 
-def _advice(better: Setting, state: State) -> str:
+def _advice(better: Setting, recall: float, state: State) -> str:
     recipe: Any = state.recipe
     proof = "mercer.exact" if recipe.kernel.psd else "mercer.brute"
+    if better.recall < recall + WORTH:
+        return f"no setting tried gives more. Use {proof}."
     effort = f"effort={better.effort}, " if better.effort else ""
     return f"{effort}candidates={better.candidates} would give {better.recall:.2f}, or use {proof}."

@@ -74,12 +74,13 @@ def comparable(kernel: Kernel, X: Any, seed: int = 0) -> Comparable:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from mercer import kernels
     >>> from mercer.kernels.lengths import comparable
     >>> comparable(kernels.Linear(), [[1.0], [2.0]])
     Comparable(kernel=Linear(), varies=True)
     >>> minus = kernels.from_gram(lambda X, Y: -abs(X - Y.T))
-    >>> comparable(minus, [[1.0], [2.0]]).kernel.constant
+    >>> comparable(minus, np.array([[1.0], [2.0]])).kernel.constant
     4.0
     """
     P = kernel.prepare(sampled(X, seed))

@@ -146,7 +146,7 @@ def test_items_that_the_kernel_would_not_take_are_found(folder):
     """Wherever they are, and whether or not they reach an answer."""
     rewrite(folder, ITEMS, lambda rows: np.where(np.arange(40)[:, None] == 39, -rows, rows))
     index = mercer.load(folder)
-    with pytest.raises(StoreError, match="does not fit together.*negative"):
+    with pytest.raises(StoreError, match=r"does not fit together.*negative"):
         index._source.blame("search", index._state, KernelError("x"))
 
 

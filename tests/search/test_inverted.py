@@ -164,7 +164,7 @@ def histograms(n, seed):
 @pytest.fixture(scope="module")
 def filled():
     X = histograms(8000, 0)
-    return mercer.inverted("chi2", n_lists=64).fit(X).add(X), X
+    return mercer.inverted("chi2", n_lists=64).fit(X, measure=False).add(X), X
 
 
 def test_effort_and_candidates(filled):
