@@ -92,6 +92,16 @@ class Curve:
 
     def recall(self, k: int, candidates: int, effort: int | None) -> float | None:
         """Return the recall to expect; None where k is larger than any that was measured."""
+        asked = k, candidates, effort
+        if asked not in self._expected:
+            self._expected[asked] = self._recall(*asked)
+        return self._expected[asked]
+
+    @lazy
+    def _expected(self) -> dict[tuple[int, int, int | None], float | None]:
+        return {}
+
+    def _recall(self, k: int, candidates: int, effort: int | None) -> float | None:
         if k > self.largest_k:
             return None
         level = self._level(candidates, effort)

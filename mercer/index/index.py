@@ -218,13 +218,12 @@ class Index(Params):
         plan = planned(state, self.searcher, k, candidates, effort, recall, where is not None)
         limited = candidates is not None or where is not None
         share = calibration.usable(state.relaxation, limited) if relaxed else 1.0
-        search = Search(*state.fitted("search"), self._pace)
+        search = Search(*state.fitted("search"), self._pace, plan.recall)
         found = search.best(Q, k, where, plan.candidates, plan.effort, share, plan.everything)
         self._note(search.disproof)
         warn_of_recall(plan, state, k)
         probability = state.probability if relaxed else 0.0
-        answer = certified(found, self.disproof_ is None, probability or 0.0)
-        return answer if plan.recall is None else replace(answer, recall=plan.recall)
+        return certified(found, self.disproof_ is None, probability or 0.0)
 
     @border
     @tells_damage

@@ -52,6 +52,8 @@ class Search:
         What is searched; it does not change even if the index does.
     pace : Pace
         How long queries took lately.
+    recall : float or None
+        The share of the true items that is expected to be found; None if that is not known.
     disproof : str or None
         How the kernel broke its claims; None if it did not.
     """
@@ -59,6 +61,7 @@ class Search:
     recipe: Recipe
     segments: Segments
     pace: Pace
+    recall: float | None = None
     disproof: str | None = None
 
     # ---- questions
@@ -191,6 +194,7 @@ class Search:
             tolerance=tolerance.astype(np.float32),
             probability=proven.astype(np.float32),
             kernel=self.recipe.kernel_name,
+            recall=self.recall,
         )
 
 

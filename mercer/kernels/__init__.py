@@ -12,7 +12,6 @@ from mercer.kernels.functions import (
     DistanceKernel,
     FunctionKernel,
     GramKernel,
-    Precomputed,
     from_distance,
     from_function,
     from_gram,
@@ -20,6 +19,7 @@ from mercer.kernels.functions import (
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
 from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.lengths import Shifted
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch

@@ -240,6 +240,17 @@ def all_finite(values):  # type: ignore[no-untyped-def]
     return total == 0
 
 
+@cached_njit(nogil=True, error_model="numpy")
+def invert_roots(squares, least, most, out):  # type: ignore[no-untyped-def]
+    """Fill in 1 / √s, or 0 for 0; return whether every other s is between `least` and `most`."""
+    good = True
+    for i in range(len(squares)):
+        s = squares[i]
+        good &= s == 0 or least <= s <= most
+        out[i] = 1 / np.sqrt(s) if s > 0 else 0
+    return good
+
+
 @cached_njit(nogil=True, fastmath={"reassoc"})
 def mark_missing(values, ids):  # type: ignore[no-untyped-def]
     """Set values to minus infinity where the id is -1; return whether all values were finite.

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import KernelError
+from mercer.kernels._loops import invert_roots
 from mercer.kernels.facts import Facts
 from mercer.kernels.prepared import Prepared, same
 from mercer.kernels.sampling import mean_between, sampled
-from mercer.kernels.similarity import require_range, scaled_rows, unit
+from mercer.kernels.similarity import SMALLEST, require_range, scaled_rows, unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number, plain
 
@@ -329,6 +330,12 @@ class Normalized(_Wrapped):
 
     def _wrap(self, P: Prepared) -> dict[str, Any]:
         diag = self.kernel._diag(P, np.dtype(np.float64))
+        scales = np.empty(len(diag))
+        if not invert_roots(diag, SMALLEST, 1 / SMALLEST, scales):
+            self._refuse_lengths(diag)
+        return {"inside": P, "scales": scales}
+
+    def _refuse_lengths(self, diag: Array) -> None:
         if (diag < 0).any():
             row = int(np.argmax(diag < 0))
             raise KernelError(
@@ -336,8 +343,6 @@ class Normalized(_Wrapped):
                 "self-similarity cannot be normalised."
             )
         require_range(self, "k(x, x)", diag)
-        scales = np.divide(1, np.sqrt(diag), where=diag > 0, out=np.zeros(len(diag)))
-        return {"inside": P, "scales": scales}
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
         self.kernel._tile(P.inside, R.inside, out)

@@ -8,10 +8,10 @@ from mercer.errors import InputError, KernelError
 from mercer.kernels.base import Exp, Kernel, Normalized, ProductKernel, Radial, Scaled, SumKernel
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.corr import Corr
-from mercer.kernels.functions import Precomputed
 from mercer.kernels.histograms import Chi2, ExpChi2, Hellinger, Intersection, JensenShannon, MinMax
 from mercer.kernels.learned import Learned, Mahalanobis
 from mercer.kernels.lengths import Shifted
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.sets import MaxSim, SumMatch

@@ -44,19 +44,29 @@ def border(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
     @functools.wraps(function)
     def inside(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        before = asked.n_jobs, asked.show_progress
-        try:  # an interruption at any point leaves what was asked before
-            for name in ("n_jobs", "show_progress"):
-                if kwargs.get(name) is not None:
-                    setattr(asked, name, kwargs[name])
-            return function(*args, **kwargs)
+        try:
+            if kwargs.get("n_jobs") is None and kwargs.get("show_progress") is None:
+                return function(*args, **kwargs)
+            return _asking(function, *args, **kwargs)
         except InputError as error:
             error.caller = _name(function, args)
             raise
-        finally:
-            asked.n_jobs, asked.show_progress = before
 
     return inside
+
+
+def _asking(
+    function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
+    """Call a function with what its arguments ask of all calls that it makes."""
+    before = asked.n_jobs, asked.show_progress
+    try:  # an interruption at any point leaves what was asked before
+        for name in ("n_jobs", "show_progress"):
+            if kwargs.get(name) is not None:
+                setattr(asked, name, kwargs[name])
+        return function(*args, **kwargs)
+    finally:
+        asked.n_jobs, asked.show_progress = before
 
 
 @contextmanager

@@ -122,7 +122,7 @@ class ByteHead(Head):
     def queries(self, Zq: Floats, residual: float = 1.0) -> _Codes:
         """Return queries as signed bytes and the factors of their bounds."""
         lost = residual_of_head(Zq, self.n_head) * np.float64(residual)
-        n_padded = -(-len(Zq) // _bytes.QUERIES) * _bytes.QUERIES
+        n_padded = 1 if len(Zq) == 1 else -(-len(Zq) // _bytes.QUERIES) * _bytes.QUERIES
         signed = np.zeros((n_padded, 4 * self.codes.shape[1]), np.int8)
         factors = np.zeros((n_padded, 4), np.float32)
         longest = self.longest_code, self.longest_error

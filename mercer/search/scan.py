@@ -152,12 +152,16 @@ class Scan(Searcher):
 
     def _asymmetric(self, faiss: Any, rows: CodeRows, projections: Floats, n: int) -> Candidates:
         weights = _padded(projections, rows.codes.shape[1])
-        fast = self._fast(faiss, rows)
-        found = fast.search(_swapped(weights), min(n + SPARE, len(rows)))[1]
+        turned = _swapped(weights)
+        found = np.empty((len(turned), min(n + SPARE, len(rows))), np.int64)
+        values = np.empty(found.shape, np.float32)
+        arrays = [faiss.swig_ptr(A) for A in (values, found)]  # the wrapper takes 5 µs more
+        self._fast(faiss, rows).search_c(
+            len(turned), faiss.swig_ptr(turned), found.shape[1], *arrays
+        )
         if found.min() < 0:  # fast scan finds nothing for projections that are all 0
             short = np.flatnonzero((found < 0).any(axis=1))
             found[short] = self._hamming(faiss, rows, projections[short], found.shape[1]).rows
-        values = np.empty(found.shape, np.float32)
         asymmetric_scores(weights, rows.codes, found, values)
         best = topk.empty(len(found), n)
         topk.insert(*best, found, values, 0, np.zeros(len(found), np.int64))
