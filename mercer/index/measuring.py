@@ -38,7 +38,9 @@ class Truth(NamedTuple):
     seconds: float  # for one query
 
 
-def measured(recipe: Recipe, segments: Segments, queries: Prepared | None = None) -> Curve:
+def measured(
+    recipe: Recipe, segments: Segments, queries: Prepared | None = None, thorough: bool = False
+) -> Curve:
     """Return the curve of an index.
 
     How many queries are asked depends on the number of items, and where Python code runs for every
@@ -52,11 +54,15 @@ def measured(recipe: Recipe, segments: Segments, queries: Prepared | None = None
         The items.
     queries : Prepared, optional
         What will be asked; by default some of the items, which are left out of their own answers.
+    thorough : bool
+        Whether to ask as many queries as may be, and to try the smallest efforts too.
     """
     views, n = segments.views(None), n_queries(recipe, len(segments))
+    if thorough and not recipe.kernel.runs_python:
+        n = QUERIES
     drawn = sample(segments, n) if queries is None else _some(queries, n)
     truth = found(recipe, segments, drawn, queries is None)
-    return climbed(recipe, views, truth, queries is not None)
+    return climbed(recipe, views, truth, queries is not None, fast=thorough)
 
 
 def n_queries(recipe: Recipe, n: int) -> int:

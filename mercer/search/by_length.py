@@ -88,7 +88,7 @@ class ByLength(Searcher):
     direction than long ones. In a group, all rows are nearly equally long, so that the other
     searcher, which sees directions only, finds the best of them. Its values become estimates of
     the normalised kernel (`link_`), and those times the exact lengths order the rows of all groups.
-    Groups too short for the estimates found so far are not searched.
+    Groups too short for the estimates found so far are not searched (theory: lengths).
 
     An index uses it where k(x, x) varies.
 
