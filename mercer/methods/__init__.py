@@ -1,6 +1,6 @@
 """The methods: each one combines an embedding and a searcher into an index."""
 
-from mercer.methods.auto import auto
+from mercer.methods.aimed import auto
 from mercer.methods.certified import brute, exact
 from mercer.methods.fast import graph, inverted, kpca_pq
 from mercer.methods.hashing import fourier, klsh, kpca_lsh, lsh, rmmh

@@ -167,7 +167,7 @@ def test_one_searcher_serves_many_rows():
 
 
 def test_bad_parameters():
-    with pytest.raises(InputError, match="BoundScan: n_head is 0"):
-        BoundScan(n_head=0)
+    with pytest.raises(InputError, match="BoundScan: n_head is -1"):
+        BoundScan(n_head=-1)
     with pytest.raises(InputError, match="no parameter 'head'"):
         BoundScan().set_params(head=3)
