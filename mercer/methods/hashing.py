@@ -58,7 +58,9 @@ def kpca_lsh(
     n_landmarks: int = 1024, hyperplanes: str = "orthogonal", landmarks: str = "random",
     normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index with hyperplanes through centred kernel PCA (Bourrier et al. 2015, §3).
+    """Return an index with hyperplanes through centred kernel PCA (Bourrier et al. 2015, §4.1).
+
+    In §5.2.2 they compare it with Kernelized LSH, maximum margin hashing and product codes.
 
     Parameters
     ----------
