@@ -12,7 +12,7 @@ from mercer.runtime import parallel
 Floats = npt.NDArray[np.float32]
 DRAWS = ("orthogonal", "gaussian")
 # Features above which sparse vectors are projected on Gaussian directions that are not stored.
-# Their cosines are below 1/100 there, so orthogonal ones would hardly differ, and stored ones take
+# Their cosines are about 1/100 there, so orthogonal ones would hardly differ, and stored ones take
 # more than 40 kB a bit, which a sparse row reads at random.
 WIDE = 10_000
 

@@ -40,8 +40,8 @@ class LearnedDirections(Embedding):
     Attributes
     ----------
     directions_ : ndarray of float32, shape (n_features, n_bits)
-        r, one per column. Not stored, shape (0, n_bits), for pyramids and for sparse vectors of more
-        than 10,000 features: then each number is computed when it is needed.
+        r, one per column. Not stored, shape (0, n_bits), for pyramids and for sparse vectors of
+        more than 10,000 features: then each number is computed when it is needed.
     weights_ : ndarray of float64, shape (d, n_bits)
         What each coordinate of the span adds to rᵀφ(x).
     n_landmarks_ : int

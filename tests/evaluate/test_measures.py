@@ -25,6 +25,7 @@ def share_of_ids(found, truth, k):
     return np.mean(hits) / k
 
 
+@pytest.mark.filterwarnings("ignore::mercer.errors.RecallWarning")
 def test_scores_of_a_sharp_kernel_are_told_apart():
     """exp(-2 d²) of Gaussian vectors is about 1e-10: below its tolerance, which is that of 1."""
     truth = evaluate.ground_truth(SHARP, X, Q, 5)
