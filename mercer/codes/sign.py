@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.codes.base import Code
+from mercer.embeddings.directions import DRAWS, drawn
 from mercer.errors import InputError
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, stored
 
-DRAWS = (None, "gaussian", "orthogonal")
 BLOCK = 4096  # vectors encoded in one go
 
 
@@ -59,7 +59,7 @@ class Sign(Code):
         self._validate()
 
     def _validate(self) -> None:
-        if self.hyperplanes not in DRAWS:
+        if self.hyperplanes not in (None, *DRAWS):
             raise InputError(
                 f"hyperplanes is {self.hyperplanes!r}. Pass 'gaussian', 'orthogonal' or None."
             )
@@ -70,14 +70,9 @@ class Sign(Code):
         """Draw the directions for vectors of this width, and return self."""
         d = Z.shape[1]
         self.n_bits_ = d if self.hyperplanes is None else self.n_bits or max(d, 1)
-        rng = np.random.default_rng(self.seed)
         self.directions_ = None
-        if self.hyperplanes == "gaussian":
-            self.directions_ = rng.normal(size=(d, self.n_bits_)).astype(np.float32)
-        elif self.hyperplanes == "orthogonal":
-            spans = parallel.spans(self.n_bits_, max(d, 1))
-            blocks = [_orthogonal(d, span.stop - span.start, rng) for span in spans]
-            self.directions_ = np.hstack(blocks).astype(np.float32)
+        if self.hyperplanes is not None:
+            self.directions_ = drawn(self.hyperplanes, d, self.n_bits_, self.seed)
         return self
 
     def query(self, Z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -90,14 +85,3 @@ class Sign(Code):
         spans = parallel.spans(len(Z), BLOCK) or [slice(0, 0)]
         parts = [np.packbits(self.query(Z[span]) >= 0, axis=1) for span in spans]
         return np.concatenate(parts)
-
-
-def _orthogonal(d: int, n: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Return n columns of an orthogonal matrix drawn uniformly at random.
-
-    Signs are fixed after QR. Where d is 0, columns have no components.
-    """
-    if d == 0:
-        return np.empty((0, n))
-    Q, R = np.linalg.qr(rng.normal(size=(d, n)))
-    return np.asarray(Q * np.sign(np.diag(R)))

@@ -5,6 +5,7 @@ from mercer.embeddings.base import Embedding
 from mercer.embeddings.euclidean import Euclidean
 from mercer.embeddings.explicit import Explicit
 from mercer.embeddings.fourier import FourierDirections
+from mercer.embeddings.hyperplanes import Hyperplanes
 from mercer.embeddings.klsh import KLSHDirections
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.maxmargin import MaxMarginDirections
@@ -19,6 +20,7 @@ __all__ = [
     "Explicit",
     "FeatureKPCA",
     "FourierDirections",
+    "Hyperplanes",
     "KLSHDirections",
     "KernelPCA",
     "LearnedDirections",

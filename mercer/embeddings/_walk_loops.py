@@ -1,8 +1,9 @@
-"""The compiled loops of pyramid match hashing: Brownian motions that are never stored.
+"""The compiled loops of hashing by directions that are never stored.
 
-Every bin b has its own Brownian motion W_b for every hash function, and a set is projected to
-Σ_b √c_b W_b(n_b). A motion at a count is a sum over few nodes of a dyadic tree, each with a normal
-number of its own, which a counter-based generator computes from the node when it is needed.
+A counter-based generator computes each normal number when it is needed. For sparse vectors, it is
+the entry of a direction at a feature. For pyramids, every bin b has its own Brownian motion W_b for
+every hash function, and a set is projected to Σ_b √c_b W_b(n_b). A motion at a count is a sum over
+few nodes of a dyadic tree, each with a normal number of its own.
 """
 
 import math
@@ -96,6 +97,27 @@ def _add(stream, share, even, odd):  # type: ignore[no-untyped-def]
         odd[pair] += radius * float_of(I(bits_of(s) ^ I(U(turn << U(1)) & SIGN)))
 
 
+@njit(inline="always", **FAST)
+def _write(even, odd, row):  # type: ignore[no-untyped-def]
+    """Write the projections on all functions, from those with even numbers and the others."""
+    for j in range(len(row)):
+        row[j] = odd[j // 2] if j % 2 else even[j // 2]
+
+
+@cached_njit(**FAST)
+def project_rows(offsets, features, values, seed, out):  # type: ignore[no-untyped-def]
+    """Fill out[i] with the products of sparse row i and Gaussian directions."""
+    start = scattered(seed + SPREAD)
+    n_pairs = (out.shape[1] + 1) // 2
+    even, odd = np.empty(n_pairs, np.float32), np.empty(n_pairs, np.float32)
+    for i in range(out.shape[0]):
+        even[:], odd[:] = 0, 0
+        for a in range(offsets[i], offsets[i + 1]):
+            stream = scattered(np.uint64(features[a]) ^ start)
+            _add(stream, np.float32(values[a]), even, odd)
+        _write(even, odd, out[i])
+
+
 @cached_njit(**FAST)
 def project(X, coefficients, down, seed, walk, out):  # type: ignore[no-untyped-def]
     """Fill out[i] with the projections of row i: Σ √c W(n), or Σ √(c n) W(1) without `walk`.
@@ -117,5 +139,4 @@ def project(X, coefficients, down, seed, walk, out):  # type: ignore[no-untyped-
             for node in range(motion(counts[a] if walk else 1, nodes, shares) if value else 0):
                 stream = scattered(own ^ np.uint64(bits_of(nodes[node])))
                 _add(stream, np.float32(value * shares[node]), even, odd)
-        for j in range(out.shape[1]):
-            out[i, j] = odd[j // 2] if j % 2 else even[j // 2]
+        _write(even, odd, out[i])

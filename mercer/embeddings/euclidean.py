@@ -23,7 +23,7 @@ HOW = ("auto", "kpca", "explicit", "additive")
 WIDEST = 2048  # features up to which a map of each of them is cheaper than landmarks
 LANDMARKS = (32, 256)  # a quarter of the items, between these
 SAMPLE = 10_000  # items that dimensions are chosen by
-BLOCK = 16_384  # items mapped at a time
+BLOCK = 16_384  # items mapped, or looked at for their lengths, at a time
 FEW = 500  # items: for at most this many, kernel PCA is used without a trial
 ENOUGH = 0.97  # of the nearest items of a sample: a map that finds this share ends the search
 EVEN = 1e-3  # self-similarities that differ by less, relatively, count as equal
@@ -34,8 +34,11 @@ class Euclidean(Embedding):
     """Vectors for search by distance: the nearest have the largest kernel values.
 
     Squared distances in the kernel's space are k(q, q) + k(x, x) - 2 k(q, x). If k(x, x) is not
-    the same for all items, an extra dimension holds √(M - k(x, x)), with M the largest; it is 0
-    for queries, so that distances rank as k(q, x) alone.
+    the same for all items, an extra dimension holds √(M - k(x, x)), with M the largest of all items
+    given to `fit`; it is 0 for queries, so that distances rank as k(q, x) alone. Longer items that
+    come later have a 0 there, too: their squared distances are too large by k(x, x) - M, so they
+    are ranked too low. In an `Index` they are not: it keeps lengths apart and has the directions
+    compared alone (`mercer.search.ByLength`).
 
     Parameters
     ----------
@@ -65,7 +68,7 @@ class Euclidean(Embedding):
     mean_, axes_ : ndarray of float32, shape (d,) and (d, E), or None
         The mean and principal axes by which wide vectors are reduced.
     top_ : float or None
-        M, if k(x, x) varies.
+        M, if k(x, x) varies among the items given to `fit`.
 
     Examples
     --------
@@ -127,21 +130,33 @@ class Euclidean(Embedding):
         sample = kernel.prepare(sampled(X, self.seed, SAMPLE))
         chosen = self._chosen(kernel, sample)
         if chosen is None:
-            self._learn_kpca(sample, self._kpca(kernel, items.length(X)).fit(X))
+            self._learn_kpca(X, self._kpca(kernel, items.length(X)).fit(X))
         else:
-            self._learn(sample, *chosen)
+            self._learn(X, sample, *chosen)
 
-    def _learn(self, sample: Prepared, map_: Embedding, by_value: bool) -> None:
+    def _learn(self, X: Any, sample: Prepared, map_: Embedding, by_value: bool) -> None:
         """Fit a map; find the dimensions to keep and, to rank by value, whether to add one."""
         self.map_ = map_
         Z = map_.fit_transform(sample.under(map_.compared))
         self.mean_, self.axes_ = principal(Z, self.n_components) or (None, None)
-        self.top_ = _top(map_.diag(sample)) if by_value else None
+        self.top_ = self._top(X) if by_value else None
 
-    def _learn_kpca(self, sample: Prepared, map_: KernelPCA) -> None:
+    def _learn_kpca(self, X: Any, map_: KernelPCA) -> None:
         self.map_ = map_
         self.mean_ = self.axes_ = None
-        self.top_ = _top(map_.diag(sample))
+        self.top_ = self._top(X)
+
+    def _top(self, X: Any) -> float | None:
+        """Return the largest k(x, x), or None where all are the same.
+
+        All items are looked at, block by block: a sample may lack the longest.
+        """
+        least, largest = np.inf, -np.inf
+        for first_row, block in items.blocks(X, BLOCK):
+            diag = self.map_.diag(self.compared.prepare(block, first_row=first_row))
+            least, largest = min(least, diag.min()), max(largest, diag.max())
+        varies = largest - least > EVEN * max(abs(least), abs(largest))
+        return float(largest) if varies else None
 
     def _declared(self, how: str) -> tuple[Embedding, bool] | None:
         """Return the map that the kernel's facts declare, and whether values rank, or None."""
@@ -211,12 +226,6 @@ class Euclidean(Embedding):
         for span in parallel.spans(len(P), BLOCK):
             np.matmul(self.map_._transform(rows[span]) - self.mean_, self.axes_, out=out[span])
         return out
-
-
-def _top(diag: Array) -> float | None:
-    """Return the largest k(x, x), or None where all are the same."""
-    varies = diag.max() - diag.min() > EVEN * np.abs(diag).max()
-    return float(diag.max()) if varies else None
 
 
 def _widened(Z: Floats, column: Array | int) -> Floats:

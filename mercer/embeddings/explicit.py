@@ -97,17 +97,29 @@ class Explicit(Embedding):
         self.n_features_ = P.form[1] if P.form else 0
         self.offsets_, self.height_ = None, 0.0
         if self.angles and self._known.by_distance:
-            rows = self._features(P)
-            self.offsets_ = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
-            squares = np.square(rows - self.offsets_, dtype=np.float64)
-            self.height_ = float(np.sqrt(squares.sum() / len(rows)))
+            rows = self.features(P)
+            mean = np.asarray(rows.mean(axis=0, dtype=np.float64)).ravel()
+            self.offsets_ = mean.astype(np.float32)
+            self.height_ = _spread(rows, self.offsets_)
+
+    def features(self, P: Prepared) -> Any:
+        """Return φ of prepared items as the kernel gives it, dense or sparse."""
+        known = self._known.kernel
+        return known.features(P.under(known))
 
     def _transform(self, P: Prepared) -> Floats:
-        rows = self._features(P)
+        rows = items.dense(self.features(P))
         if self.offsets_ is not None:
             rows = np.pad(rows - self.offsets_, ((0, 0), (0, 1)), constant_values=self.height_)
         return np.ascontiguousarray(rows, np.float32)
 
-    def _features(self, P: Prepared) -> Any:
-        known = self._known.kernel
-        return items.dense(known.features(P.under(known)))
+
+def _spread(rows: Any, middle: npt.NDArray[np.float32]) -> float:
+    """Return the root mean square distance of rows from a vector, without making them dense."""
+    if items.is_sparse(rows):
+        inside, middle64 = rows.astype(np.float64), middle.astype(np.float64)
+        crossed = float((inside @ middle64).sum())
+        total = np.square(inside.data).sum() - 2 * crossed + rows.shape[0] * (middle64 @ middle64)
+    else:
+        total = np.square(rows - middle, dtype=np.float64).sum()
+    return float(np.sqrt(max(total, 0.0) / rows.shape[0]))

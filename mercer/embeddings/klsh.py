@@ -158,7 +158,7 @@ class KLSHDirections(LandmarkMap):
         """Return what projecting a sample on the eigenvectors that are kept guarantees."""
         crossed = self.compared(sample, L, dtype=np.float64)
         own = self.compared.diag(sample, dtype=np.float64)
-        if self.center != "none":
+        if self.center == "both":  # otherwise bits are those of items that are not centred
             own = own - 2 * crossed.mean(axis=1) + K.mean()  # theory: centred
             crossed = crossed - K.mean(axis=0)
         return sampled_floors(crossed @ basis[0] / basis[1], own)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from mercer import kernels
 from mercer.embeddings.base import Embedding, Floats
+from mercer.embeddings.directions import are_wide, drawn, projected
 from mercer.embeddings.pyramid import PyramidDirections
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
@@ -39,7 +40,8 @@ class LearnedDirections(Embedding):
     Attributes
     ----------
     directions_ : ndarray of float32, shape (n_features, n_bits)
-        r, one per column: 4 bytes for each feature and bit. Empty for pyramids.
+        r, one per column. Not stored, shape (0, n_bits), for pyramids and for sparse vectors of
+        more than 10,000 features: then each number is computed when it is needed.
     weights_ : ndarray of float64, shape (d, n_bits)
         What each coordinate of the span adds to rᵀφ(x).
     n_landmarks_ : int
@@ -82,9 +84,9 @@ class LearnedDirections(Embedding):
         """Draw the directions, and compute what the metric adds to them."""
         kernel = self._learned
         P = self.compared.prepare(X).under(kernel).inside
-        width = int(kernel.over.features(P[:1]).shape[1]) if kernel.over.explicit else 0
-        rng = np.random.default_rng(self.seed)
-        self.directions_ = rng.normal(size=(width, self.n_bits)).astype(np.float32)
+        rows = kernel.over.features(P[:1]) if kernel.over.explicit else None
+        width = 0 if rows is None or are_wide(rows) else rows.shape[1]
+        self.directions_ = drawn("gaussian", width, self.n_bits, self.seed)
         on_basis = self._projected(kernel.over.prepare(kernel.basis))  # rᵀΦ, (c, n_bits)
         moved = kernel.factor - np.eye(len(kernel.factor))
         # γ = Sᵀ(rᵀΦ)ᵀ = W (G - I)ᵀ Wᵀ (rᵀΦ)ᵀ, and k(Φ, x)ᵀ W are the coordinates
@@ -119,7 +121,10 @@ class LearnedDirections(Embedding):
     def _projected(self, P: Prepared) -> Floats:
         """Return rᵀφ(x) of items prepared for the base kernel."""
         if P.kernel.explicit:
-            return np.asarray(P.kernel.features(P) @ self.directions_)
+            rows = P.kernel.features(P)
+            if len(self.directions_):
+                return np.asarray(rows @ self.directions_)
+            return projected(rows, self.n_bits, self.seed)
         walks = PyramidDirections(P.kernel, self.n_bits, seed=self.seed).fit_transform(P)
         return walks * np.asarray(P.kernel.stretch(P), np.float32).reshape(-1, 1)
 

@@ -14,7 +14,11 @@ SAMPLE = 256  # items that it is measured on
 
 @dataclass(frozen=True)
 class LowRankBound:
-    """The quantities of `low_rank_bound` for a normalised kernel, m landmarks and rank r.
+    """Theorem 2 of Jiang, Que and Kulis (2015), corrected, for m landmarks and rank r.
+
+    It is about a normalised kernel, with k(x, x) = 1 and values from 0 to 1, and projections that
+    are not centred. Only items that `keeps` accepts are searched, and only queries like them; for
+    these, `floor` bounds the similarity of the item that is found (theory: low-rank).
 
     Attributes
     ----------
@@ -25,12 +29,19 @@ class LowRankBound:
     eta : float
         η = 2 / (δ_r √m) · (1 + √(ξ/2)).
     tau : float
-        τ = √λ_r + η, which bounds what the projection loses of an item.
+        τ = √λ_r + η: items of which the projection loses more are left out.
     least_norm : float
-        √(1 - τ²): only items whose projection is at least that long count. The paper prints
-        1 - τ, for which its own bound does not follow.
+        √(1 - τ²), the least length of the projections that are kept. The paper prints 1 - τ, for
+        which its own bound does not follow.
     vacuous : bool
         Whether τ ≥ 1, so that nothing is guaranteed.
+
+    Examples
+    --------
+    >>> from mercer.embeddings.theory import LowRankBound
+    >>> known = LowRankBound(0.01, 0.01, 0.0, tau=0.1, least_norm=0.995, vacuous=False)
+    >>> round(known.floor(1.0), 3), known.keeps([0.99, 0.999])
+    (0.88, array([False,  True]))
     """
 
     eigenvalue: float
@@ -40,10 +51,31 @@ class LowRankBound:
     least_norm: float
     vacuous: bool
 
+    def floor(self, similarity: float, epsilon: float = 0.0) -> float:
+        """Return the similarity that a (1 + ε)-approximate search finds at least, R eq. 3.
+
+        (1 + ε)(1 - τ) κ* - ε - (2 + ε) τ², or -1 where that says nothing.
+
+        Parameters
+        ----------
+        similarity : float
+            κ*, the largest similarity of the query with an item that is kept.
+        epsilon : float
+            ε, how approximate the search among the projections is.
+        """
+        if self.vacuous:
+            return -1.0
+        reached = (1 + epsilon) * (1 - self.tau) * similarity
+        return float(max(-1.0, reached - epsilon - (2 + epsilon) * self.tau**2))
+
+    def keeps(self, norms: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether items may be considered, by the lengths N(x) of their projections."""
+        return np.asarray(norms, np.float64) >= self.least_norm
+
 
 @border
 def low_rank_bound(spectrum: npt.ArrayLike, rank: int, xi: float = 1.0) -> LowRankBound:
-    """Return the quantities of Theorem 2 of Jiang, Que and Kulis (2015).
+    """Return what Theorem 2 of Jiang, Que and Kulis (2015) says of a normalised kernel.
 
     Parameters
     ----------
@@ -108,10 +140,11 @@ def similarity_floor(
 def sampled_floors(
     Z: npt.NDArray[np.float64], own: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the median `similarity_floor` over a sample, for each ε of `EPSILONS`.
+    """Return the median over a sample of the least `similarity_floor`, for each ε of `EPSILONS`.
 
-    Every item is a query among the others. The kernel is the projected one, centred if the
-    projection is, and divided by √(k(x, x) k(y, y)).
+    Every item is a query among the others. A (1 + ε)-approximate search may return any item with a
+    cosine of at least (1 + ε) c* - ε, so the least of their bounds holds. The kernel is the
+    projected one, centred if the projection is, and divided by √(k(x, x) k(y, y)).
 
     Parameters
     ----------
@@ -127,10 +160,13 @@ def sampled_floors(
     lengths = np.sqrt(squares[kept])
     norms = np.minimum(lengths / np.sqrt(own[kept]), 1)
     units = Z[kept] / lengths[:, None]
-    cosines = units @ units.T
+    cosines = np.minimum(units @ units.T, 1)
     np.fill_diagonal(cosines, -np.inf)
-    nearest = cosines.argmax(axis=1)
-    return np.array([
-        np.median(similarity_floor(norms, norms[nearest], cosines.max(axis=1), epsilon))
-        for epsilon in EPSILONS
-    ])  # fmt: skip
+    best = cosines.max(axis=1)[:, None]
+    floors = []
+    for epsilon in EPSILONS:
+        bounds = similarity_floor(norms[:, None], norms, best, epsilon)
+        # the best itself is admissible, however this is rounded
+        admissible = cosines >= np.minimum((1 + epsilon) * best - epsilon, best)
+        floors.append(np.median(np.where(admissible, bounds, np.inf).min(axis=1)))
+    return np.array(floors)

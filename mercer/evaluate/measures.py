@@ -22,8 +22,9 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
     Parameters
     ----------
     found : Matches or array_like of int, shape (n_queries, R)
-        An answer with R items per query. In `Matches`, every item counts that scores at least as
-        much as the k-th true one, up to rounding; plain ids count if they are among the true k.
+        An answer with R items per query. In `Matches`, every item counts whose score is at most a
+        millionth of it below that of the k-th true one (theory: ties); plain ids count if they are
+        among the true k.
     truth : Matches
         The answer of `ground_truth`, with at least k items per query.
     k : int, optional
@@ -113,6 +114,11 @@ def _require_same_kernel(found: Matches, truth: Matches) -> None:
 
 
 def _floor(truth: Matches, k: int) -> npt.NDArray[np.float64]:
-    """Return, for each query, the least score that counts as one of the true k."""
-    last = np.where(truth.ids[:, :k] == -1, np.inf, truth.scores[:, :k]).min(axis=1)
-    return np.asarray(last - np.maximum(TIE * np.abs(last), truth.tolerance), np.float64)
+    """Return, for each query, the least score that counts as one of the true k.
+
+    `Matches.tolerance` is no part of it: it is relative to √(k(q, q) k(x, x)), which for a sharp
+    kernel is far above all scores.
+    """
+    scores = truth.scores[:, :k].astype(np.float64)
+    last = np.where(truth.ids[:, :k] == -1, np.inf, scores).min(axis=1)
+    return np.asarray(last * (1 - TIE * np.sign(last)))  # stays infinite where nothing is true

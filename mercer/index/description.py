@@ -1,5 +1,6 @@
 """A description of an index in plain values that can be printed."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from mercer.codes import Sign
 from mercer.embeddings import Embedding
-from mercer.embeddings.theory import EPSILONS, low_rank_bound
+from mercer.embeddings.theory import EPSILONS, LowRankBound, low_rank_bound
 from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
 from mercer.search import Searcher
@@ -15,6 +16,7 @@ from mercer.search import Searcher
 SHOWN = 8  # eigenvalues listed
 SIMILARITIES = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)  # at which the expected collision rate is reported
 CODES = 10_000  # codes sampled for balance and entropy
+UNIT = 1e-6  # how far k(x, x) of a normalised kernel may be from 1
 
 
 def describe(recipe: Recipe, segments: Segments) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def describe(recipe: Recipe, segments: Segments) -> dict[str, Any]:
 
 
 def _describe_embedding(embedding: Embedding) -> dict[str, Any]:
-    """Return the spectrum, the rank and what Theorem 2 of R says, if there is a spectrum."""
+    """Return the spectrum, the rank and what they promise, if there is a spectrum."""
     spectrum = getattr(embedding, "spectrum_", None)
     if spectrum is None:
         return {}
@@ -48,13 +50,32 @@ def _describe_embedding(embedding: Embedding) -> dict[str, Any]:
         "energy kept": float(positive[:rank].sum() / total) if total else 0.0,
     }
     if rank:
-        facts["theorem 2"] = asdict(low_rank_bound(spectrum, rank))
+        facts["theorem 2"] = _describe_theorem(embedding, low_rank_bound(spectrum, rank))
     if hasattr(embedding, "floors_"):
-        facts["data-dependent bound"] = {
-            f"epsilon {epsilon}": float(floor)
-            for epsilon, floor in zip(EPSILONS, embedding.floors_, strict=True)
-        }
+        facts["data-dependent bound"] = (
+            _by_epsilon(embedding.floors_) if embedding.compared.psd else f"none: {_INDEFINITE}"
+        )
     return facts
+
+
+def _describe_theorem(embedding: Embedding, bound: LowRankBound) -> dict[str, Any] | str:
+    """Return what Theorem 2 of R says of an embedding through landmarks, or why it does not."""
+    if not embedding.compared.psd:
+        return f"not applicable: {_INDEFINITE}"
+    if np.any(getattr(embedding, "offsets_", 0)):
+        return "not applicable: items are centred, which leaves k(x, x) other than 1"
+    own = embedding.diag(embedding.witnesses) if embedding.witnesses else np.ones(1)
+    if (np.abs(own[own > 0] - 1) > UNIT).any():
+        return "not applicable: the kernel is not normalised, k(x, x) is other than 1"
+    floors = [bound.floor(1.0, epsilon) for epsilon in EPSILONS]
+    return asdict(bound) | {"floor where the best similarity is 1": _by_epsilon(floors)}
+
+
+def _by_epsilon(floors: Iterable[float]) -> dict[str, float]:
+    return {
+        f"epsilon {epsilon}": float(floor)
+        for epsilon, floor in zip(EPSILONS, floors, strict=True)
+    }  # fmt: skip
 
 
 def _describe_code(embedding: Embedding, searcher: Searcher, segments: Segments) -> dict[str, Any]:
@@ -91,3 +112,6 @@ def _entropy(shares: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
     """Return the entropy in bits of coins with these probabilities."""
     p = np.clip(shares, 1e-300, 1 - 1e-16)
     return -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+
+
+_INDEFINITE = "the kernel is not known to be positive semi-definite"

@@ -17,11 +17,13 @@ from mercer.index.segment import Segment
 from mercer.index.segments import Segments
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.lengths import comparable
+from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Array
 from mercer.runtime.lazy import lazy
 from mercer.search import BoundedSearcher, ByLength, Everything, Rows, Searcher
 
 LINKED, LINKING, LINKS = 2000, 100, 60  # items, queries, candidates: for a link
+BLOCK = 65_536  # items embedded at a time, where the searcher keeps codes and not the vectors
 RATIO = 4  # a segment with fewer than this many times the rows after it is joined with them
 
 
@@ -81,6 +83,17 @@ class Recipe:
         return compared.wraps if compared.keeps_angles and compared != self.kernel else compared
 
     def _rows(self, P: Prepared, diag: npt.NDArray[np.float64]) -> Rows:
+        if not self.searcher.by_blocks or len(P) <= BLOCK:
+            return self._built(P, diag)
+        parts = []
+        with progress.bar("embedding", len(P)) as advance:
+            for span in parallel.spans(len(P), BLOCK):
+                parts.append(self._built(P[span], diag[span]))
+                advance(len(parts[-1]))
+        joined = self.searcher.join(parts, [np.arange(len(part)) for part in parts])
+        return self._built(P, diag) if joined is None else joined
+
+    def _built(self, P: Prepared, diag: npt.NDArray[np.float64]) -> Rows:
         Z = self.embedding.transform(P)
         if not isinstance(self.searcher, ByLength):
             return self.searcher.build(Z)

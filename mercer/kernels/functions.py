@@ -148,14 +148,18 @@ class GramKernel(_Called):
     _maker = "from_gram"
 
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
-        """Allow for the rounding of a matrix product in the precision that the function returns."""
+        """Allow for the rounding of a matrix product in the precision that the function returns.
+
+        Whole numbers count as double precision. Before any value was computed, single precision is
+        assumed.
+        """
         features = max((P.form[1] for P in prepared if P.form), default=0)
-        computed = np.float64 if self._returns_double else np.float32
-        return (features + 16) * unit(computed) + unit(dtype)
+        computed = max(self._roundings, default=unit(np.float32))
+        return (features + 16) * computed + unit(dtype)
 
     def _validate(self) -> None:
         super()._validate()
-        self._returns_double = False  # until the first values are computed
+        self._roundings: set[float] = set()  # of all numbers that the function returned so far
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
         try:
@@ -172,7 +176,7 @@ class GramKernel(_Called):
                 f"{out.shape[0]} and {out.shape[1]} items. Return real numbers of shape "
                 f"{out.shape}."
             )
-        self._returns_double = values.dtype == np.float64
+        self._roundings.add(_rounding(values.dtype))
         out[:] = values
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
@@ -330,6 +334,12 @@ def wide(X: Any) -> Any:
     if not isinstance(X, (np.ndarray, np.generic)) or dtype is None or dtype.kind not in "iuf":
         return X
     return X if dtype.itemsize >= 8 else X.astype(np.float64 if dtype.kind == "f" else np.int64)
+
+
+def _rounding(dtype: DType) -> float:
+    """Return the unit roundoff of numbers that a function returned, once they are in float64."""
+    floats = np.finfo(dtype).eps / 2 if dtype.kind == "f" else 0.0
+    return max(float(floats), unit(np.float64))
 
 
 def _name(function: Any) -> str:

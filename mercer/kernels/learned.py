@@ -60,7 +60,7 @@ class Mahalanobis(DotProduct):
             raise InputError("A contains NaN or infinity.")
         if not np.allclose(A, A.T, rtol=1e-6, atol=1e-6 * np.abs(A).max()):
             raise InputError("A is not symmetric. Pass (A + A.T) / 2.")
-        self._root = _symmetric_root(A.astype(np.float64))
+        self._root = symmetric_root(A.astype(np.float64))
 
     def _prepare(self, X: Any) -> dict[str, Any]:
         if X.shape[1] != len(self.A):
@@ -245,7 +245,7 @@ class Learned(Kernel):
         return f"Learned({self.kernel!r}, <{len(self.weights)} basis items>)"
 
 
-def _symmetric_root(A: Matrix) -> Matrix:
+def symmetric_root(A: Matrix) -> Matrix:
     """Return the symmetric root of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh((A + A.T) / 2)
     largest = max(float(values[-1]), 0.0)

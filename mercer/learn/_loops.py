@@ -14,6 +14,7 @@ from mercer.runtime.jit import cached_njit
 
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
 FLAT = 1e-12  # a determinant smaller than this share of the squared trace is rounding
+EVEN = 1e-6  # two squares on one line that differ by less, relatively, count as equal
 HALVINGS = 60  # of an interval: down to rounding
 
 
@@ -53,12 +54,26 @@ def _add_outer(G, y, g):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
+def _stretch(G, y, g, p, change):  # type: ignore[no-untyped-def]
+    """Multiply the squared length p = yᵀy by `change`: G ← (I + a y yᵀ) G, y = G v.
+
+    I + a y yᵀ is the root of I + β y yᵀ with 1 + β p = change (M lemma 1). y and g are overwritten.
+    """
+    a = (math.sqrt(change) - 1) / p
+    _pulled(G, y, g)
+    for row in range(len(y)):
+        y[row] *= a
+    _add_outer(G, y, g)
+
+
+@njit(**OPTIONS)
 def _pair_step(p, rest, inverse, slack):  # type: ignore[no-untyped-def]
     """Return x with 1 / (1/p - x) + rest = 1 / (inverse + x / slack): distance and bound meet.
 
     The learned distance p grows with x and the bound ξ = 1/inverse shrinks; `rest`, the part of
     the distance that is not learned, stays (theory: outside). Without it, x = (1/p - 1/ξ) slack /
-    (slack + 1). There is one root between -slack/ξ and 1/p.
+    (slack + 1). There is one root between -slack/ξ and 1/p. With infinite slack the bound stays,
+    and x = 1/p - 1/(ξ - rest).
     """
     square = -rest / slack
     linear = (1 + rest / p) / slack - rest * inverse + 1
@@ -78,7 +93,8 @@ def project_pairs(  # type: ignore[no-untyped-def]
     M eq. 4, theory: projections.
 
     A pair with sign 1 should be at most `bounds` apart, one with sign -1 at least. The bound that
-    slack moves, ξ, follows from the dual variable: 1/ξ = 1/bound - sign λ / slack.
+    slack moves, ξ, follows from the dual variable: 1/ξ = 1/bound - sign λ / slack. Where slack is
+    infinite, `rests` must be below `bounds`.
     """
     d = G.shape[0]
     v, y, g = np.empty(d), np.empty(d), np.empty(d)
@@ -93,19 +109,15 @@ def project_pairs(  # type: ignore[no-untyped-def]
         if step == 0:
             continue
         duals[pair] -= step
-        # 1 + β p = 1 / (1 - sign α p), and I + a y yᵀ is the root of I + β y yᵀ (M lemma 1)
-        a = (1 / math.sqrt(1 - sign * step * p) - 1) / p
-        _pulled(G, y, g)
-        for row in range(d):
-            y[row] *= a
-        _add_outer(G, y, g)
+        _stretch(G, y, g, p, 1 / (1 - sign * step * p))
 
 
 @njit(**OPTIONS)
 def _hard_step(s, det, margin):  # type: ignore[no-untyped-def]
     """Return a of theory: triples: after it a triple holds with equality.
 
-    Of the roots of m D a² + (2 D - m s) a - (s + m) one keeps 1 + a s - a² D positive.
+    Of the roots of m D a² + (2 D - m s) a - (s + m) one keeps 1 + a s - a² D positive. On a line,
+    where D is 0, it is -(s + m) / (m s).
     """
     linear, constant = 2 * det - margin * s, -(s + margin)
     # both roots without cancellation; margin 0 leaves one
@@ -118,6 +130,15 @@ def _hard_step(s, det, margin):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
+def _least_step(s, det):  # type: ignore[no-untyped-def]
+    """Return the negative root of 1 + a s - a² D, where the metric would degenerate."""
+    root = math.sqrt(s * s + 4 * det)
+    if s > 0:
+        return -2 / (s + root)
+    return (s - root) / (2 * det) if det > 0 else -math.inf
+
+
+@njit(**OPTIONS)
 def _triple_step(s, det, margin, dual, price):  # type: ignore[no-untyped-def]
     """Return the step after which a triple lacks as much as its dual variable pays for.
 
@@ -126,9 +147,9 @@ def _triple_step(s, det, margin, dual, price):  # type: ignore[no-untyped-def]
     makes the triple hold. At a = -λ the dual variable becomes 0.
     """
     low, high = -dual, _hard_step(s, det, margin)
-    if high <= low:
-        return low
-    low = max(low, (s - math.sqrt(s * s + 4 * det)) / (2 * det))
+    if high <= low or price == math.inf:
+        return max(low, high)
+    low = max(low, _least_step(s, det))
     for _ in range(HALVINGS):
         a = (low + high) / 2
         lacks = (s - 2 * a * det) / (1 + a * s - a * a * det) + margin
@@ -164,7 +185,10 @@ def _root_weights(p11, p12, p22, a):  # type: ignore[no-untyped-def]
 
 @cached_njit(**OPTIONS)
 def project_triples(G, Z, triples, margins, prices, duals, order):  # type: ignore[no-untyped-def]
-    """Project on triples (i, j, k) in this order: d(i, j) + margin ≤ d(i, k) (theory: triples)."""
+    """Project on triples (i, j, k) in this order: d(i, j) + margin ≤ d(i, k) (theory: triples).
+
+    Where the three lie in one line, both distances change by the same factor 1 / (1 + a s).
+    """
     d = G.shape[0]
     v, y1, y2, g1, g2 = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     for place in range(len(order)):
@@ -174,13 +198,20 @@ def project_triples(G, Z, triples, margins, prices, duals, order):  # type: igno
         p12 = 0.0
         for row in range(d):
             p12 += y1[row] * y2[row]
-        det = p11 * p22 - p12 * p12
-        if det <= FLAT * (p11 + p22) ** 2:
-            continue  # the differences are parallel: no projection exists
-        a = _triple_step(p11 - p22, det, margins[triple], duals[triple], prices[triple])
+        s, det, margin = p11 - p22, p11 * p22 - p12 * p12, margins[triple]
+        on_a_line = det <= FLAT * (p11 + p22) ** 2
+        if on_a_line:
+            if s * margin >= 0 or abs(s) <= EVEN * (p11 + p22):
+                continue  # it holds under every metric, or under none
+            det = 0.0
+        a = _triple_step(s, det, margin, duals[triple], prices[triple])
         if a == 0:
             continue
         duals[triple] += a
+        if on_a_line:
+            longer, p = (y1, p11) if p11 > p22 else (y2, p22)
+            _stretch(G, longer, g1, p, 1 / (1 + a * s))
+            continue
         n11, n12, n22 = _root_weights(p11, p12, p22, a)
         _pulled(G, y1, g1)
         _pulled(G, y2, g2)

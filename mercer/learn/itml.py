@@ -1,5 +1,6 @@
 """Learn a metric of vectors, or in any kernel's space (Kulis, Jain and Grauman 2009)."""
 
+import math
 import warnings
 from typing import Any, Self
 
@@ -9,11 +10,12 @@ import numpy.typing as npt
 from mercer import items, kernels
 from mercer.errors import InputError, LearningWarning, NotFittedError
 from mercer.kernels import Kernel, Learned, Mahalanobis
+from mercer.kernels.learned import symmetric_root
 from mercer.kernels.sampling import sampled
 from mercer.learn.constraints import Constraints, from_labels
 from mercer.learn.projections import Outcome, Problem
 from mercer.learn.spaces import BasisSpace, Space, VectorSpace
-from mercer.runtime.border import border
+from mercer.runtime.border import about, border
 from mercer.runtime.params import Params, check_count, check_number
 
 Matrix = npt.NDArray[np.float64]
@@ -24,9 +26,9 @@ PERCENTILES = 1, 99
 class ITML(Params):
     """The metric nearest to the given one that moves similar items together and others apart.
 
-    Information-theoretic metric learning (Kulis, Jain and Grauman 2009): of all A with
-    d_A(x, y) ≤ `upper` for similar pairs and ≥ `lower` for dissimilar ones, the one nearest to the
-    identity by the LogDet divergence, where bounds may be moved at a price. Without a kernel,
+    Information-theoretic metric learning (Kulis, Jain and Grauman 2009, eq. 3): of all A with
+    d_A(x, y) ≤ `upper` for similar pairs and ≥ `lower` for dissimilar ones, the one nearest to
+    `prior` by the LogDet divergence, where bounds may be moved at a price. Without a kernel,
     d_A(x, y) = (x - y)ᵀ A (x - y). With one, A acts in the kernel's space on the span of some basis
     items, and only kernel values are needed. All distances are squared.
 
@@ -36,10 +38,14 @@ class ITML(Params):
         The similarity to improve; None for dense vectors of few features as they are.
     slack : float
         The price of moving a bound: the larger, the more constraints hold, and the farther the
-        metric is from the given one. Choose it by cross-validation.
+        metric is from the given one. Choose it by cross-validation. With ``math.inf`` no bound
+        moves, as in eq. 3: constraints that contradict each other are then reported, not met.
+    prior : array_like, shape (n_features, n_features), optional
+        A₀, a symmetric positive semi-definite matrix; the identity by default. Directions that it
+        ignores stay ignored. With a kernel there is none: the kernel is what learning starts from.
     upper, lower : float, optional
         The largest distance of similar pairs, and the smallest of dissimilar pairs. By default the
-        1st and the 99th percentile of the squared distances of 100 items.
+        1st and the 99th percentile of the squared distances of 100 items under the prior.
     max_iter : int
         How many sweeps over all constraints at most.
     tol : float
@@ -87,11 +93,13 @@ class ITML(Params):
 
     def __init__(
         self, kernel: str | Kernel | None = None, slack: float = 1.0, *,
-        upper: float | None = None, lower: float | None = None, max_iter: int = 200,
-        tol: float = 0.01, n_basis: int = 300, n_constraints: int | None = None, seed: int = 0,
+        prior: npt.ArrayLike | None = None, upper: float | None = None, lower: float | None = None,
+        max_iter: int = 200, tol: float = 0.01, n_basis: int = 300,
+        n_constraints: int | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.slack = slack
+        self.prior = prior
         self.upper = upper
         self.lower = lower
         self.max_iter = max_iter
@@ -104,7 +112,10 @@ class ITML(Params):
     def _validate(self) -> None:
         if self.kernel is not None:
             kernels.get(self.kernel)
-        check_number("slack", self.slack, above=0)
+        if self.slack != math.inf:
+            check_number("slack", self.slack, above=0)
+        if self.prior is not None:
+            self._require_prior(self.prior)
         check_number("tol", self.tol, at_least=0)
         for name in ("upper", "lower"):
             if getattr(self, name) is not None:
@@ -114,6 +125,15 @@ class ITML(Params):
         for name, least in {"max_iter": 1, "n_basis": 1, "seed": 0}.items():
             check_count(name, getattr(self, name), at_least=least)
         check_count("n_constraints", self.n_constraints, optional=True)
+
+    def _require_prior(self, prior: npt.ArrayLike) -> None:
+        if self.kernel is not None:
+            raise InputError(
+                "prior is for vectors as they are, without a kernel. Pass the kernel to start "
+                "from instead: ITML(mercer.kernels.Mahalanobis(prior))."
+            )
+        with about("prior"):
+            Mahalanobis(prior)
 
     # ---- learning
 
@@ -134,8 +154,9 @@ class ITML(Params):
         X = items.rows_of(X)
         constraints = self._constraints(X, y)
         space = self._new_space(X)
-        self.upper_, self.lower_ = self._new_bounds(space, X)
-        self._keep(space)
+        factor = self._given(space)
+        self.upper_, self.lower_ = self._new_bounds(space, X, factor)
+        self._keep(space, factor)
         self._learn(space, X, constraints)
         return self
 
@@ -187,13 +208,28 @@ class ITML(Params):
         chosen = sampled(X, [self.seed, 1], self.n_basis)
         return BasisSpace.of(kernels.get(self.kernel), chosen)
 
-    def _new_bounds(self, space: Space, X: Any) -> tuple[float, float]:
+    def _given(self, space: Space) -> Matrix:
+        """Return the factor of the metric as given: the root of the prior, or the identity."""
+        if isinstance(space, BasisSpace):
+            return np.eye(space.weights.shape[1])
+        if self.prior is None:
+            return np.eye(space.n_features)
+        root = symmetric_root(np.asarray(self.prior, np.float64))
+        if len(root) != space.n_features:
+            raise InputError(
+                f"prior has {len(root)} rows but items have {space.n_features} features. Pass "
+                "one row for each feature."
+            )
+        return root
+
+    def _new_bounds(self, space: Space, X: Any, factor: Matrix) -> tuple[float, float]:
         """Return the given bounds, or percentiles of nonzero distances: no metric reaches 0."""
         if self.upper is not None and self.lower is not None:
             return float(self.upper), float(self.lower)
         sample = sampled(X, [self.seed, 2], SAMPLE)
         pairs = np.column_stack(np.triu_indices(items.length(sample), 1))
-        distances = space.distances(space.prepare(sample), pairs)  # type: ignore[arg-type]
+        P: Any = space.prepare(sample)
+        distances = space.distances(P if self.prior is None else P @ factor.T, pairs)
         distances = distances[distances > 0]
         if not len(distances):
             raise InputError(
@@ -206,16 +242,15 @@ class ITML(Params):
         _require_order(upper, lower)
         return float(upper), float(lower)
 
-    def _keep(self, space: Space) -> None:
+    def _keep(self, space: Space, factor: Matrix) -> None:
         """Keep the space, and begin with the metric as given."""
         for name in ("n_features_", "basis_", "weights_"):
             vars(self).pop(name, None)
         if isinstance(space, VectorSpace):
             self.n_features_ = space.n_features
-            self.factor_ = np.eye(space.n_features)
         else:
             self.basis_, self.weights_ = space.basis, space.weights
-            self.factor_ = np.eye(space.weights.shape[1])
+        self.factor_ = factor
 
     def _learn(self, space: Space, X: Any, constraints: Constraints) -> None:
         """Learn from the items that the constraints name, and keep the outcome."""
@@ -246,10 +281,20 @@ class ITML(Params):
         if outcome.gap > self.tol:
             warnings.warn(
                 f"ITML: after {outcome.n_iter} sweeps a constraint is {outcome.gap:.3g} of its "
-                f"bound away from where it should be, more than tol={self.tol}. Raise max_iter, "
-                "or lower slack: constraints may contradict each other.",
-                LearningWarning, stacklevel=5,
+                f"bound away from where it should be, more than tol={self.tol}. "
+                f"{self._cure(outcome, constraints)}", LearningWarning, stacklevel=5,
             )  # fmt: skip
+
+    def _cure(self, outcome: Outcome, constraints: Constraints) -> str:
+        """Return what may help where learning has not come to its end."""
+        if self.slack != math.inf:
+            return "Raise max_iter, or lower slack: constraints may contradict each other."
+        missed = outcome.missed
+        told = f" (first: {constraints.describe(int(missed[0]))})" if len(missed) else ""
+        return (
+            f"{len(missed)} of {len(constraints)} do not hold{told}. Raise max_iter; or pass a "
+            "finite slack, if constraints contradict each other: then no metric meets all."
+        )
 
     # ---- what was learned
 
@@ -335,7 +380,8 @@ def _renumbered(constraints: Constraints) -> tuple[npt.NDArray[np.int64], Constr
 
 
 _WHY = {
-    True: "The items of such a pair are the same, or lie in one line with the third.",
+    True: "The items of such a pair are the same, to the prior at least; or those of such a triple "
+    "lie in one line, where no metric brings the farther one nearer than the other.",
     False: "Too much of what tells the items apart lies outside of the span of the basis, or they "
     "are the same: raise n_basis.",
 }

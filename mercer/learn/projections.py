@@ -1,5 +1,6 @@
 """Metric learning by LogDet projections (Kulis, Jain and Grauman 2009, §3.2)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -31,24 +32,33 @@ class Outcome:
         Sweeps over all constraints.
     satisfied : float
         The share of constraints that hold, without slack.
+    missed : ndarray of int64
+        The others.
     infeasible : ndarray of int64
-        Constraints that no metric of these coordinates can meet without slack.
+        Those of them that no metric of these coordinates can meet without slack.
     """
 
     gap: float
     n_iter: int
     satisfied: float
+    missed: Ids
     infeasible: Ids
 
 
 @dataclass(frozen=True)
 class _State:
-    """The state that projections change: the factor, and the dual variables of constraints."""
+    """The state that projections change: the factor, and the dual variables of constraints.
+
+    The rest stays as it is, and follows from the metric that learning starts from.
+    """
 
     G: Matrix
     duals: Matrix
     pulls: Matrix
-    prices: Matrix  # of triples; not changed
+    prices: Matrix  # of triples
+    pairs: Ids  # that can be projected on
+    triples: Ids
+    hopeless: Flags  # which constraints no metric can meet, unless they hold anyway
 
 
 @dataclass(frozen=True)
@@ -70,7 +80,8 @@ class Problem:
         By how much the second distance of a triple must exceed the first, both inside the
         coordinates.
     slack : float
-        The price of moving a bound: the larger, the more of them hold.
+        The price of moving a bound: the larger, the more of them hold; all of them if it is
+        infinite, where that is possible.
     """
 
     Z: Matrix
@@ -82,15 +93,35 @@ class Problem:
 
     def solve(self, G: Matrix, max_iter: int, tol: float, rng: np.random.Generator) -> Outcome:
         """Set G, in place, to the factor of the nearest metric that meets the constraints."""
-        state = _State(G, np.zeros(len(self.bounds)), np.zeros(len(self.margins)), self._prices(G))
+        state = self._begun(G)
         gap, n_iter = self._gap(state), 0
-        steps = max_iter * (len(self._learnable) + len(self._sound))
-        with progress.bar("learning", steps) as advance:
+        steps = max_iter * (len(state.pairs) + len(state.triples))
+        quiet = np.errstate(over="ignore", invalid="ignore")
+        with progress.bar("learning", steps) as advance, quiet:
             while gap > tol and n_iter < max_iter:
+                before = G.copy()
                 self._sweep(state, rng, advance)
-                gap, n_iter = self._gap(state), n_iter + 1
+                now = self._gap(state)
+                if not math.isfinite(now):  # without slack, contradictions leave any range
+                    G[:] = before
+                    break
+                gap, n_iter = now, n_iter + 1
         held = self._held(G)
-        return Outcome(gap, n_iter, float(held.mean()), np.flatnonzero(self._hopeless & ~held))
+        return Outcome(
+            gap, n_iter, float(held.mean()), np.flatnonzero(~held),
+            np.flatnonzero(state.hopeless & ~held),
+        )  # fmt: skip
+
+    def _begun(self, G: Matrix) -> _State:
+        """Return the state before the first projection."""
+        same, too_far, sound = self._same(G), self.rests >= self.bounds, self._sound(G)
+        # without slack, the rest outside the coordinates decides by itself where it is too long
+        learnable = ~same & ~(too_far & math.isinf(self.slack))
+        return _State(
+            G, np.zeros(len(self.bounds)), np.zeros(len(self.margins)), self._prices(G),
+            np.flatnonzero(learnable), np.flatnonzero(sound),
+            np.concatenate([same | (too_far & self.constraints.similar), ~sound]),
+        )  # fmt: skip
 
     def _prices(self, G: Matrix) -> Matrix:
         """Return the price for missing a triple by 1: slack, in units of its own distances."""
@@ -101,14 +132,14 @@ class Problem:
         self, state: _State, rng: np.random.Generator, advance: Callable[[int], None]
     ) -> None:
         """Project on every constraint once, in random order."""
-        order = rng.permutation(self._learnable)
+        order = rng.permutation(state.pairs)
         for span in parallel.spans(len(order), BLOCK):
             _loops.project_pairs(
                 state.G, self.Z, self.constraints.pairs, self._signs, self.bounds, self.rests,
                 state.duals, order[span], float(self.slack),
             )  # fmt: skip
             advance(span.stop - span.start)
-        order = rng.permutation(self._sound)
+        order = rng.permutation(state.triples)
         for span in parallel.spans(len(order), BLOCK):
             _loops.project_triples(
                 state.G, self.Z, self.constraints.triples, self.margins, state.prices,
@@ -127,13 +158,13 @@ class Problem:
         moved = 1 / (1 / self.bounds - self._signs * state.duals / self.slack)
         excess = self._signs * (near + self.rests - moved) / moved
         behind = short + self.margins - long - state.pulls / state.prices
-        kept, sound = self._learnable, self._sound
+        kept, sound = state.pairs, state.triples
         behind = behind[sound] / (short + long)[sound]
         departures = [
             np.where(dual > 0, np.abs(miss), miss)
             for dual, miss in ((state.duals[kept], excess[kept]), (state.pulls[sound], behind))
         ]
-        return float(max(0.0, *(d.max(initial=0.0) for d in departures)))
+        return float(np.max([d.max(initial=0.0) for d in departures]))  # NaN if any is
 
     # ---- what can be learned
 
@@ -141,30 +172,23 @@ class Problem:
     def _signs(self) -> Matrix:
         return np.where(self.constraints.similar, 1.0, -1.0)
 
-    @lazy
-    def _same(self) -> Flags:
-        """Which pairs have the same coordinates, so that no metric moves them apart."""
-        return self._distances(np.eye(self.Z.shape[1]))[0] <= _loops.FLAT * self.bounds
+    def _same(self, G: Matrix) -> Flags:
+        """Return which pairs have the same coordinates, so that no metric moves them apart."""
+        return np.asarray(self._distances(G)[0] <= _loops.FLAT * self.bounds)
 
-    @lazy
-    def _learnable(self) -> Ids:
-        return np.flatnonzero(~self._same)
+    def _sound(self, G: Matrix) -> Flags:
+        """Return on which triples a projection exists.
 
-    @lazy
-    def _sound(self) -> Ids:
-        """The triples whose two differences are not parallel, so that a projection exists."""
+        Where the three lie in one line, every metric stretches both distances alike (theory:
+        triples).
+        """
         i, j, k = self.constraints.triples.T
-        u, v = self.Z[i] - self.Z[j], self.Z[i] - self.Z[k]
+        Y = self.Z @ G.T
+        u, v = Y[i] - Y[j], Y[i] - Y[k]
         a, b, c = (np.einsum("ij,ij->i", x, y) for x, y in ((u, u), (u, v), (v, v)))
-        return np.flatnonzero(a * c - b * b > _loops.FLAT * (a + c) ** 2)
-
-    @property
-    def _hopeless(self) -> Flags:
-        """Which constraints no metric of these coordinates can meet, unless they hold anyway."""
-        parallel_ = np.ones(len(self.margins), bool)
-        parallel_[self._sound] = False
-        too_far = self.constraints.similar & (self.rests >= self.bounds)
-        return np.concatenate([self._same | too_far, parallel_])
+        on_a_line = a * c - b * b <= _loops.FLAT * (a + c) ** 2
+        bounded = ((c - a) * self.margins > 0) & (np.abs(c - a) > _loops.EVEN * (a + c))
+        return np.asarray(~on_a_line | bounded)
 
     # ---- what holds
 

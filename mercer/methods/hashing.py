@@ -2,8 +2,8 @@
 
 from mercer.codes import Sign
 from mercer.embeddings import (
-    Explicit,
     FourierDirections,
+    Hyperplanes,
     KernelPCA,
     KLSHDirections,
     MaxMarginDirections,
@@ -58,7 +58,9 @@ def kpca_lsh(
     n_landmarks: int = 1024, hyperplanes: str = "orthogonal", landmarks: str = "random",
     normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
-    """Return an index with hyperplanes through centred kernel PCA (Bourrier et al. 2015, §3).
+    """Return an index with hyperplanes through centred kernel PCA (Bourrier et al. 2015, §4.1).
+
+    In §5.2.2 they compare it with Kernelized LSH, maximum margin hashing and product codes.
 
     Parameters
     ----------
@@ -107,7 +109,8 @@ def lsh(
     n_bits : int
         Bits per code.
     hyperplanes : {"orthogonal", "gaussian"}
-        How the hyperplanes are drawn; see `mercer.codes.Sign`.
+        How the hyperplanes are drawn. Those of sparse items with more than 10,000 features are
+        always Gaussian, and are not stored; see `mercer.embeddings.Hyperplanes`.
     codes : {"asymmetric", "hamming", "lists"} or Searcher
         How codes are searched; see `mercer.methods.coded`.
     seed : int
@@ -121,8 +124,8 @@ def lsh(
     >>> mercer.lsh(n_bits=64).fit(X).add(X).search(X[:3], k=1).ids.ravel()
     array([0, 1, 2])
     """
-    code = Sign(hyperplanes, n_bits, seed)
-    return Index(kernel, Explicit(kernel, angles=True), over_codes(code, codes))
+    directions = Hyperplanes(kernel, n_bits, hyperplanes=hyperplanes, seed=seed)
+    return Index(kernel, directions, over_codes(Sign(None), codes))
 
 
 def rmmh(

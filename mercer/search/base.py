@@ -145,11 +145,15 @@ class Searcher(Params):
         Whether `candidates` makes use of `effort`.
     in_proportion : bool
         Whether values grow in proportion to the query vector.
+    by_blocks : bool
+        Whether rows built over blocks of vectors and joined are as good as those over all of them,
+        and made as fast. Then not all vectors need be in memory together.
     """
 
     rows: ClassVar[type[Rows]]
     takes_effort: bool = False
     in_proportion: bool = False
+    by_blocks: bool = False
 
     @property
     def effort(self) -> int | None:

@@ -139,6 +139,11 @@ class ByLength(Searcher):
         return self.searcher.takes_effort
 
     @property
+    def by_blocks(self) -> bool:  # type: ignore[override]
+        """Whether the other searcher's rows may be built over blocks."""
+        return self.searcher.by_blocks
+
+    @property
     def effort(self) -> int | None:
         """The effort of the other searcher."""
         return self.searcher.effort

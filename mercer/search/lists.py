@@ -54,7 +54,7 @@ class SortedLists(Searcher):
 
     A query is looked up in every list, and the entries around its place are met in the order of
     the longest prefix they share with it, over all lists together (Kulis and Grauman 2012, section
-    3; Kulis, Jain and Grauman 2009, section 4.4). The rows met are ranked by their whole codes. A
+    3; Kulis, Jain and Grauman 2009, section 3.6). The rows met are ranked by their whole codes. A
     list takes 8 bytes per row, and up to one more for its directory.
 
     There are M = ⌈n^(1/(1+ε))⌉ lists of n rows, and 2M entries are met. (Both papers print 2M for

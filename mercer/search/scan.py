@@ -64,6 +64,7 @@ class Scan(Searcher):
 
     rows = CodeRows
     learned = ("code_",)
+    by_blocks = True
 
     def __init__(self, code: Code | None = None, asymmetric: bool = True) -> None:
         self.code: Code = Sign(None) if code is None else code

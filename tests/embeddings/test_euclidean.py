@@ -223,11 +223,37 @@ def test_self_similarities_that_vary_are_made_up_for():
         assert np.mean([np.isin(a, b).mean() for a, b in zip(best, near, strict=True)]) < 0.5
 
 
-def test_items_above_the_largest_of_fit_are_taken():
-    embedding = Euclidean("linear").fit(VECTORS)
-    Z = embedding.transform(10 * VECTORS)
+@pytest.mark.parametrize("how", ["explicit", "kpca"])
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_long_item_that_no_sample_holds_is_ranked(how, prepared, monkeypatch):
+    """One item in 400 is three times as long: the best answer for many queries."""
+    monkeypatch.setattr("mercer.embeddings.euclidean.SAMPLE", 20)
+    monkeypatch.setattr("mercer.embeddings.euclidean.BLOCK", 64)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 8)).astype(np.float32)
+    X *= rng.uniform(0.9, 1.1, (400, 1)).astype(np.float32)
+    X[399] *= 4 * np.linalg.norm(X, axis=1).max() / np.linalg.norm(X[399])
+    linear = kernels.Linear()
+    fitted = Euclidean(linear, how, n_components=8, n_landmarks=100)
+    fitted.fit(linear.prepare(X) if prepared else X)
+    assert fitted.top_ == pytest.approx(np.square(X[399]).sum(), rel=1e-5)
+    Q = rng.normal(size=(60, 8)).astype(np.float32)
+    assert share_of_nearest(fitted, X, Q, k=1, among=1) > 0.95
+    best = (Q @ X.T).argmax(axis=1)
+    assert (best == 399).sum() > 10
+
+
+def test_longer_items_than_those_of_fit_are_ranked_too_low():
+    """By k(x, x) - M in squared distances, as the docstring says."""
+    embedding = Euclidean("linear", n_components=VECTORS.shape[1]).fit(VECTORS)
+    X, Q = 10 * VECTORS.astype(np.float64), VECTORS[:5].astype(np.float64)
+    Z = embedding.transform(X)
     assert np.isfinite(Z).all()
     assert (Z[:, -1] == 0).all()
+    own = np.square(X).sum(axis=1)
+    meant = np.square(Q).sum(axis=1)[:, None] + embedding.top_ - 2 * Q @ X.T
+    D = squares(embedding, X, Q)
+    np.testing.assert_allclose(D - meant, own - embedding.top_ + 0 * D, atol=1e-5 * D.max())
 
 
 def test_sparse_and_wide_items_go_through_landmarks():

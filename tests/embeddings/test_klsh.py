@@ -11,6 +11,7 @@ from zoo import ANIMALS, HISTOGRAMS, VECTORS
 
 from mercer import kernels
 from mercer.embeddings import KernelPCA, KLSHDirections
+from mercer.embeddings.theory import sampled_floors
 from mercer.errors import InputError, NotFittedError
 from mercer.testing import check_embedding
 
@@ -120,6 +121,22 @@ def test_items_are_not_centred_as_the_paper_prints_it():
     fitted = KLSHDirections("chi2", 50, n_landmarks=30, subset=8, center="landmarks").fit(MANY)
     assert not fitted.offsets_.any()
     require_projections(fitted, grams(fitted)[1] @ fitted.weights_)
+
+
+@pytest.mark.parametrize("center", CENTERS)
+def test_floors_are_those_of_what_is_hashed(center):
+    """Items are centred for "both" only; "landmarks" centres the directions, not the items."""
+    fitted = KLSHDirections("chi2", 8, n_landmarks=60, subset=None, rank=12, center=center)
+    fitted.fit(MANY[:256])
+    K, crossed = grams(fitted, MANY[:256])
+    own = np.ones(256)  # the kernel is normalised
+    H = np.eye(60) if center == "none" else centring(60)
+    values, vectors = np.linalg.eigh(H @ K @ H)
+    if center == "both":
+        own = own - 2 * crossed.mean(axis=1) + K.mean()
+        crossed = crossed - K.mean(axis=0)
+    Z = crossed @ H @ vectors[:, -12:] / np.sqrt(values[-12:])
+    np.testing.assert_allclose(fitted.floors_, sampled_floors(Z, own), atol=1e-6)
 
 
 def test_small_eigenvalues_do_not_bring_the_mean_back():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from zoo import SETS, VECTORS, WORDS, letter_difference, mean_match, shared_letters
 
+import mercer
 from mercer import kernels
 from mercer.errors import InputError, KernelError
 from mercer.kernels import functions
@@ -147,3 +148,56 @@ def test_a_function_in_single_precision_is_trusted_no_further():
     P, R = double.prepare(X), single.prepare(X)
     assert double.tolerance(P, dtype=np.float64) < 1e-14
     assert single.tolerance(R, dtype=np.float64) > 1e-7
+
+
+def test_whole_numbers_are_trusted_as_doubles_are():
+    """Counts and integer products are exact: single precision would loosen every certificate."""
+    X = np.random.default_rng(0).integers(0, 9, (40, 6))
+    for function in (
+        lambda X, Y: X @ Y.T,
+        lambda X, Y: (X[:, None] == Y).all(axis=2),
+        lambda X, Y: [[float(x @ y) for y in Y] for x in X],
+    ):
+        kernel = kernels.from_gram(function, psd=True)
+        P = kernel.prepare(X)
+        assert kernel.tolerance(P, dtype=np.float64) < 1e-14
+        assert kernel.tolerance(P) < 2 * 2.0**-24
+
+
+@pytest.mark.parametrize("kind, least", [(np.float32, 1e-7), (np.float16, 1e-3)])
+def test_the_coarsest_values_count(kind, least):
+    """Blocks may come in different types; the last one alone says nothing of the others."""
+    X = np.random.default_rng(0).random((50, 8)).astype(np.float32)
+
+    def mixed(X, Y):
+        return X @ Y.T if len(X) < 10 else (X @ Y.T).astype(kind)
+
+    kernel = kernels.from_gram(mixed)
+    P = kernel.prepare(X)
+    assert kernel.tolerance(P, dtype=np.float64) < 1e-14
+    kernel(P, P[:])
+    assert kernel.tolerance(P, dtype=np.float64) > least
+    kernel(P[:2])
+    assert kernel.tolerance(P, dtype=np.float64) > least
+
+
+def test_tolerance_before_any_value_is_that_of_single_precision():
+    kernel = kernels.from_gram(np.inner)
+    P = kernel.prepare(VECTORS)
+    assert kernels.from_gram(np.inner).tolerance(P, dtype=np.float64) > 1e-7
+    assert kernel.tolerance(P, dtype=np.float64) < 1e-14
+
+
+def test_a_certificate_of_whole_numbers_is_that_of_double_precision():
+    """Inner products of counts: bounds are loosened by the rounding of a double, not a float."""
+    X = np.random.default_rng(1).poisson(2.0, (300, 20))
+    exact = mercer.exact(kernels.from_gram(lambda X, Y: X @ Y.T, psd=True), n_landmarks=60)
+    exact.fit(X).add(X)
+    counted = exact.search(X[:40], 3)
+    single = mercer.exact(
+        kernels.from_gram(lambda X, Y: (X @ Y.T).astype(np.float32), psd=True), n_landmarks=60
+    )
+    assert counted.exact.all()
+    assert counted.evaluations.mean() <= single.fit(X).add(X).search(X[:40], 3).evaluations.mean()
+    truth = mercer.evaluate.ground_truth("linear", X, X[:40], 3)
+    np.testing.assert_array_equal(counted.scores, truth.scores)

@@ -119,11 +119,42 @@ def test_info_tells_about_spectrum_and_bits():
     assert 0.9 < told["entropy a bit"]["mean"] <= 1
     assert 0.3 < told["share of ones"]["least"] <= told["share of ones"]["largest"] < 0.7
     assert told["expected share of equal bits"]["cosine 0.5"] == pytest.approx(2 / 3)
-    assert told["theorem 2"]["vacuous"] is True
     floors = list(told["data-dependent bound"].values())
     assert floors == sorted(floors, reverse=True)  # a worse search promises less
     assert -1 <= floors[2] <= floors[0] <= 1
     assert told["leading eigenvalues"] == sorted(told["leading eigenvalues"], reverse=True)
+
+
+THEOREM = {
+    "klsh, paper": (lambda: mercer.klsh("chi2", subset=10, center="landmarks", **FEW), None),
+    "an exact index of unit vectors": (lambda: mercer.exact("cosine", n_landmarks=40), None),
+    "centred": (lambda: mercer.klsh("chi2", subset=10, **FEW), "items are centred"),
+    "centred kernel PCA": (lambda: mercer.kpca_lsh("chi2", **FEW), "items are centred"),
+    "lengths": (lambda: mercer.exact("linear", n_landmarks=40), "is not normalised"),
+    "not normalised": (
+        lambda: mercer.klsh("linear", subset=10, center="none", normalize=False, **FEW),
+        "is not normalised",
+    ),
+    "not definite": (
+        lambda: mercer.klsh(kernels.from_gram(np.inner), subset=10, center="none", **FEW),
+        "not known to be positive semi-definite",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", THEOREM)
+def test_theorem_2_is_stated_of_normalised_kernels_only(name):
+    make, reason = THEOREM[name]
+    X = HISTOGRAMS[HISTOGRAMS.sum(axis=1) > 0]
+    told = make().fit(X).add(X).info()
+    if reason is not None:
+        assert reason in told["theorem 2"]
+        assert isinstance(told["data-dependent bound"], str) == ("definite" in reason)
+        return
+    assert told["theorem 2"]["vacuous"] is True
+    assert 0 <= told["theorem 2"]["least_norm"] <= 1
+    floors = told["theorem 2"]["floor where the best similarity is 1"]
+    assert list(floors.values()) == [-1, -1, -1]  # of 40 landmarks
 
 
 def test_info_tells_the_collisions_of_waves():
