@@ -24,9 +24,11 @@ from mercer.runtime.arrays import Array
 SMALL = 1000  # items below which everything is compared
 AGAIN = 2  # times as many items as there were: then the choice is made again
 TRIED = 20_000  # items on which methods are compared with each other
-ASKED, CHECKED = 100, 200  # queries by which a method is chosen, and by which it is checked
-PAIRS = 20_000_000  # pairs compared for them, at most, but at least `ASKED` queries
+ASKED, CHECKED = 100, 400  # queries by which a method is chosen, and by which it is checked
+PAIRS = 100_000_000  # pairs compared for them, at most, but at least `ASKED` queries
 FEWEST, ITEMS = 16, 16  # where Python runs for every pair: queries at least, and items for each
+FEW, MANY = 16, 1024  # items compared to see what a kernel value takes
+LANDMARKS = 1024  # values that embedding an item takes, at most
 TURN, TURNS = 0.1, 10  # seconds for which a method is timed, and turns, at most
 BUDGET, PART = 10.0, 0.25  # seconds for trying, or this share of building, if that is more
 CLOSE = 1.1  # times slower up to which another method is not looked at again
@@ -90,9 +92,9 @@ class _Choosing:
         self.ids = segments.ids
         self.foreign = queries is not None
         drawn = self._drawn(segments, queries)
-        half = max(1, len(drawn) // 3)
-        self.asked, self.checked = drawn[:half], drawn[half:] if len(drawn) > half else drawn
-        rows = np.unique(np.linspace(0, len(self.P) - 1, min(TRIED, len(self.P))).astype(int))
+        n_asked = max(1, min(ASKED, len(drawn) // 3))
+        self.asked, self.checked = drawn[:n_asked], drawn[n_asked:] if len(drawn) > 1 else drawn
+        rows = np.unique(np.linspace(0, len(self.P) - 1, self._n_tried()).astype(int))
         self.whole = len(rows) == len(self.P)
         self.some = self.P if self.whole else self.P.take(rows)
         self.times = len(self.P) / len(rows)
@@ -106,6 +108,17 @@ class _Choosing:
         if queries is None:
             return sample(segments, wanted)
         return queries.take(np.random.default_rng(0).permutation(len(queries))[:wanted])
+
+    def _n_tried(self) -> int:
+        """Return how many items methods are tried on: so many that there is time for all."""
+        compared = self.P[: FEW if self.kernel.runs_python else MANY]
+        few = self.P[:FEW]
+        self.kernel(few, compared)  # whatever is compiled
+        started = time.perf_counter()
+        self.kernel(few, compared)
+        each = (time.perf_counter() - started) / (len(few) * len(compared))
+        affordable = BUDGET / (each * LANDMARKS * len(suitable(self.kernel, proof=False)))
+        return min(len(self.P), TRIED, max(SMALL, int(affordable)))
 
     # ---- the walk of a choice
 

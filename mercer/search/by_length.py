@@ -231,6 +231,18 @@ class ByLength(Searcher):
             built.append(joined)
         return _rows(groups, lengths, tuple(built))
 
+    def without(self, rows: LengthRows, gone: Ids) -> LengthRows:
+        """Return groups without these rows; see `Searcher`."""
+        flags = np.zeros(len(rows), bool)
+        flags[gone] = True
+        groups = tuple(
+            self.searcher_.without(group, np.flatnonzero(flags[rows.numbers[start:stop]]))
+            for group, (start, stop) in zip(
+                rows.groups, pairwise(rows.starts.tolist()), strict=True
+            )
+        )
+        return LengthRows(rows.numbers, rows.starts, rows.lengths, groups)
+
     def read(self, kept: dict[str, Any]) -> LengthRows:
         """Return rows with these fields, from a file that may be damaged."""
         groups = tuple(self.searcher_.read(one) for one in kept["groups"])
