@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_projections_are_those_of_the_formula(seed, n, width, wide_indices):
     offsets = np.array([0, 5, 5, len(features)], kind)
     X = scipy.sparse.csr_array((values, features.astype(kind), offsets), shape=(3, width))
     R, dense = directions(features, n, seed), np.zeros((3, len(features)))
-    for i, (start, stop) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for i, (start, stop) in enumerate(pairwise(offsets)):
         dense[i, start:stop] = values[start:stop]
     np.testing.assert_allclose(projected(X, n, seed), dense @ R, atol=2e-5)
 

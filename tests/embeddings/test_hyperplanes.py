@@ -198,7 +198,7 @@ def test_a_million_features_and_512_bits(what):
 
 
 def test_bad_parameters():
-    with pytest.raises(InputError, match="hyperplanes is 'random'. Pass one of: orthogonal, gauss"):
+    with pytest.raises(InputError, match=r"hyperplanes is 'random'\. Pass one of: orthogonal, ga"):
         Hyperplanes("cosine", hyperplanes="random")
     with pytest.raises(InputError, match="Hyperplanes: n_bits is 0"):
         Hyperplanes("cosine", 0)
