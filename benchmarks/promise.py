@@ -31,13 +31,18 @@ METHODS = ("inverted", "graph", "klsh", "kpca_lsh", "rmmh", "fourier", "kpca_pq"
 EFFORTS = {"inverted": (1, 2, 4, 8, 16, 32, 64, 128), "graph": (16, 32, 64, 128, 256, 512)}
 COUNTS = (20, 50, 100, 200, 500, 1000)  # candidates of the grid made by hand
 K = 10
+LONG = 0.5  # seconds of a call that need not be timed again
 
 Row = dict[str, Any]
 
 
 def seconds_of(call: Callable[[], Any], turns: int = 3) -> float:
-    """Return the least time of a call, after one that does not count."""
+    """Return the least time of a call, after one that does not count unless it takes long."""
+    started = time.perf_counter()
     call()
+    once = time.perf_counter() - started
+    if once > LONG:
+        return once
     times = []
     for _ in range(turns):
         started = time.perf_counter()

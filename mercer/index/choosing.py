@@ -117,7 +117,8 @@ class _Choosing:
         started = time.perf_counter()
         self.kernel(few, compared)
         each = (time.perf_counter() - started) / (len(few) * len(compared))
-        affordable = BUDGET / (each * LANDMARKS * len(suitable(self.kernel, proof=False)))
+        n_ways = len(suitable(self.kernel, proof=False))
+        affordable = BUDGET / 2 / (each * LANDMARKS * n_ways)  # as long again to learn and measure
         return min(len(self.P), TRIED, max(SMALL, int(affordable)))
 
     # ---- the walk of a choice
