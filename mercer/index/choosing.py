@@ -31,6 +31,7 @@ FEW, MANY = 16, 1024  # items compared to see what a kernel value takes
 LANDMARKS = 1024  # values that embedding an item takes, at most
 TURN, TURNS = 0.1, 10  # seconds for which a method is timed, and turns, at most
 BUDGET, PART = 10.0, 0.25  # seconds for trying, or this share of building, if that is more
+SLOW = "slower than comparing everything"
 CLOSE = 1.1  # times slower up to which another method is not looked at again
 
 
@@ -183,7 +184,8 @@ class _Choosing:
         trial.setting = trial.curve.setting(self.aim.k, self.aim.recall, sure=True)
         if trial.setting.candidates is None:
             trial.setting = trial.curve.setting(self.aim.k, self.aim.recall)
-            trial.note = "not sure to find so much"
+            possible = trial.curve.can_be_sure(self.aim.k, self.aim.recall)
+            trial.note = SLOW if possible else "not sure to find so much"
         trial.seconds = trial.setting.seconds
 
     def _time(self, trial: _Trial) -> None:

@@ -181,6 +181,14 @@ class Curve:
         cost = _seconds if sure else _work
         return min(good, key=cost) if good else max(found, key=lambda one: round(one.recall, 3))
 
+    def can_be_sure(self, k: int, recall: float) -> bool:
+        """Whether the lower bound reaches a recall with the most candidates of some effort."""
+        k = min(k, self.largest_k)
+        return any(
+            lower_bound(self.shares(k, depth, level)) >= recall
+            for level, depth in enumerate(self.depths.tolist())
+        )
+
     def _least(self, k: int, recall: float, sure: bool, level: int) -> Setting:
         """Return the fewest candidates that reach the recall with one effort, or all of them."""
         depth = int(self.depths[level])

@@ -100,7 +100,8 @@ class Index(Readable):
             asked for the others; that tells little if queries come from elsewhere.
         measure : bool
             Whether to measure the recall of methods that do not prove their answers, from 1,000
-            items on: searches then choose their effort by it, and warn if they find too little.
+            items on, and the fastest manner of proof; searches then choose their effort by it, and
+            warn if they find too little. An index made by `mercer.auto` always measures.
         """
         with self._changing.held():
             learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)

@@ -4,7 +4,7 @@ import math
 from html import escape
 
 WIDTH, HEIGHT = 640, 400
-LEFT, RIGHT, TOP, BOTTOM = 70, 110, 20, 50  # of the frame
+LEFT, RIGHT, TOP, BOTTOM = 70, 150, 30, 50  # of the frame
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#aa8800", "#8855aa", "#2299aa")  # on white and black
 TEXT = 'font-family="sans-serif" font-size="12" fill="currentColor"'
 
@@ -73,7 +73,7 @@ class _Frame:
         goal = self.place(recall, 1)[0]
         lines.append(_stroke(goal, bottom, goal, top, ' stroke-dasharray="4 4"'))
         lines.append(_text((left + right) / 2, HEIGHT - 10, "recall", "middle"))
-        lines.append(_text(left, TOP - 6, "queries/s", "middle"))
+        lines.append(_text(left, TOP - 12, "queries/s", "middle"))
         return "".join(lines)
 
 

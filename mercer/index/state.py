@@ -81,7 +81,7 @@ class State:
         """Measure again if there are many more items, or many fewer."""
         recipe, n = self.recipe, len(self.segments)
         assert recipe is not None
-        if n < SMALL or not self.measures or recipe.exhaustive:
+        if n < SMALL or not (self.measures or self.aim) or recipe.exhaustive:
             return replace(self, curve=None, manner=UNMEASURED)
         if recipe.bounded:
             if _alike(self.manner.n_items, n):

@@ -140,6 +140,12 @@ def test_kernels_that_are_not_psd_and_objects_are_served():
     assert "exact" not in {one.method for one in made.explain().tried}
 
 
+def test_it_measures_even_if_told_not_to():
+    made = mercer.auto("chi2", recall=0.9).fit(X, measure=False).add(X)
+    assert evaluate.recall(made.search(Q, K), TRUTH) >= 0.9
+    assert made.search(Q[:5], K).recall >= 0.9
+
+
 def test_queries_that_are_given_are_what_it_is_measured_by():
     made = mercer.auto("chi2", recall=0.9).fit(X, queries=Q[:150]).add(X)
     truth = evaluate.ground_truth("chi2", X, Q[150:], K)
@@ -154,7 +160,7 @@ def test_an_empty_copy_reaches_the_same_aim(index):
 
 def test_effort_and_candidates_still_say_what_to_do(index):
     if index.searcher_.takes_effort:
-        assert index.search(Q[:3], K, effort=64, candidates=50).evaluations.max() == 50
+        assert index.search(Q[:3], K, effort=256, candidates=300).evaluations.max() == 300
     with pytest.raises(InputError, match="Pass either recall, or these"):
         index.search(Q, K, recall=0.9, candidates=50)
 

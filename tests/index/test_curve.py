@@ -64,6 +64,14 @@ def test_the_setting_is_the_cheapest_that_reaches_the_recall(seed, k, recall, su
         assert found.recall == pytest.approx(largest, abs=1e-3)
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.floats(0.05, 0.9))
+def test_being_sure_needs_a_setting_that_is(seed, k, recall):
+    curve = drawn(seed)
+    slow = Curve(**curve.pack() | {"seconds": np.append(curve.seconds[:-1], 1e6)})
+    assert curve.can_be_sure(k, recall) == (slow.setting(k, recall, True).candidates is not None)
+
+
 def test_more_than_was_measured_is_not_known():
     curve = drawn(0)
     assert curve.recall(9, 30, None) is None
