@@ -14,6 +14,7 @@ from mercer.errors import LearningWarning as LearningWarning
 from mercer.errors import MercerError as MercerError
 from mercer.errors import NotFittedError as NotFittedError
 from mercer.errors import PrecisionWarning as PrecisionWarning
+from mercer.errors import RecallWarning as RecallWarning
 from mercer.errors import StoreError as StoreError
 from mercer.index import Index as Index
 from mercer.index import Matches as Matches
@@ -21,6 +22,7 @@ from mercer.index import load as load
 from mercer.items import Ragged as Ragged
 from mercer.kernels import kernel as kernel
 from mercer.kernels import register as register
+from mercer.methods import auto as auto
 from mercer.methods import brute as brute
 from mercer.methods import exact as exact
 from mercer.methods import fourier as fourier

@@ -49,6 +49,19 @@ def _param(kernel: Kernel, text: str) -> tuple[str, Any]:
     raise InputError(f"--param {text}: a name and a number are required, such as gamma=0.5.")
 
 
+def with_aim(settings: list[str], method: str, recall: float | None, proof: bool) -> list[str]:
+    """Return settings with the recall that --recall or --proof ask for."""
+    if recall is None and not proof:
+        return settings
+    if method != "auto":
+        raise InputError(
+            f"--recall and --proof choose a method, but --method {method} names one. Pass either."
+        )
+    if recall is not None and proof:
+        raise InputError("--proof finds all true items. Leave out --recall.")
+    return [*settings, f"recall={1.0 if proof else recall}"]
+
+
 def make_index(method: str, kernel: Kernel, settings: list[str], seed: int) -> Index:
     """Return an empty index by the name of its method, with settings written as name=value."""
     make = getattr(methods, method)

@@ -120,7 +120,14 @@ def build(
     ] = False,
     method: Annotated[
         str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(methods.__all__)}.")
-    ] = "exact",
+    ] = "auto",
+    recall: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="The share of the true items to find; 0.95 by default."),
+    ] = None,
+    proof: Annotated[
+        bool, typer.Option("--proof", help="Prove every answer: no item outside scores higher.")
+    ] = False,
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -139,8 +146,9 @@ def build(
 ) -> None:
     """Build an index from a file of items and save it.
 
-    With the method exact every answer is proven: no item outside it scores higher. Kernels
-    of sets take their parameters from the items.
+    By default methods are tried on the items, and the fastest is taken that finds the share of
+    the true items given by --recall; with --proof, that proves every answer. Kernels of sets take
+    their parameters from the items.
     """
     arguments.require_free(index, replace)
     arguments.require_one_reader(items, ids)
@@ -148,10 +156,12 @@ def build(
     read = read_items(items, key=key, id_column=id_column, l1=l1)
     suited = arguments.make_kernel(kernel, param or [], read.X, seed)
     used = suited.normalized() if normalized else suited
-    made = arguments.make_index(method, used, setting or [], seed)
+    aimed = arguments.with_aim(setting or [], method, recall, proof)
+    made = arguments.make_index(method, used, aimed, seed)
     made.fit(read.X).add(read.X, arguments.choose_ids(read, ids), n_jobs=threads)
     made.save(index)
-    print(f"{index}: {len(made)} items, method {method}, kernel {made.kernel!r}")
+    taken = f"{method} ({made.explain().taken})" if method == "auto" else method
+    print(f"{index}: {len(made)} items, method {taken}, kernel {made.kernel!r}")
 
 
 @_command("add photos.index more.npy", "add people.index more.csv --id-column name")

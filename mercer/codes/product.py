@@ -14,6 +14,9 @@ from mercer.runtime.params import check_count, stored
 Floats = npt.NDArray[np.float32]
 BLOCK = 16_384  # vectors encoded in one task
 POINTS = 256  # the most vectors that a centroid is learned from
+ROWS, QUERIES = 4000, 100  # vectors that are searched by their codes, and queries, to see whether
+NEAREST, AMONG = 10, 50  # the nearest ones are among so many of the first
+ENOUGH = 0.9  # share of them; with less, codes of one dimension for each centroid are better
 
 
 @stored
@@ -26,7 +29,8 @@ class Product(Code):
     Parameters
     ----------
     n_bytes : int, optional
-        Bytes per code; None for as many as give each centroid two dimensions.
+        Bytes per code; None for as many as give each centroid two dimensions, or only one, where
+        codes with two lose too many of the nearest vectors of the sample.
     balance : {"permute", "deal", "none", "rotate", "opq"}
         How dimensions are mixed before they are cut into groups. Principal components decrease,
         so the first groups would have the largest errors. "permute": a random order (as in
@@ -82,15 +86,29 @@ class Product(Code):
 
     def fit(self, Z: Floats) -> Self:
         """Learn the mixing and the centroids from vectors, and return self."""
-        groups = self._groups(Z.shape[1])
-        self.rotation_ = balanced(Z, groups, self.balance, self.seed)
-        self.centroids_ = self._centroids(Z @ self.rotation_, groups)
+        self._learn(Z, self._groups(Z.shape[1], self.n_bytes))
+        if self.n_bytes is None and self.centroids_.shape[2] > 1 and self._share(Z) < ENOUGH:
+            self._learn(Z, self._groups(Z.shape[1], -(-Z.shape[1] * self.bits // 8)))
         return self
 
-    def _groups(self, d: int) -> Groups:
+    def _learn(self, Z: Floats, groups: Groups) -> None:
+        self.rotation_ = balanced(Z, groups, self.balance, self.seed)
+        self.centroids_ = self._centroids(Z @ self.rotation_, groups)
+
+    def _share(self, Z: Floats) -> float:
+        """Return the share of the nearest vectors that are among the first by their codes."""
+        some = Z[:: -(-len(Z) // ROWS)]
+        asked = slice(None, None, -(-len(some) // QUERIES))
+        V = self.query(some)
+        near = _first(V, V, asked, NEAREST)
+        found = _first(V, self.decode_mixed(self.encode_mixed(V)), asked, AMONG)
+        same = [len(np.intersect1d(a, b)) for a, b in zip(near, found, strict=True)]
+        return sum(same) / near.size if near.size else 1.0
+
+    def _groups(self, d: int, n_bytes: int | None) -> Groups:
         """Return how d dimensions are cut, into an even number of groups where two share a byte."""
         per_byte = 8 // self.bits
-        n_bytes = -(-d // (2 * per_byte)) if self.n_bytes is None else self.n_bytes
+        n_bytes = -(-d // (2 * per_byte)) if n_bytes is None else n_bytes
         number = max(1, n_bytes) * per_byte
         return Groups(number, max(1, -(-d // number)), self.bits)
 
@@ -152,3 +170,11 @@ class Product(Code):
         quantiser = faiss.ProductQuantizer(n_groups * size, n_groups, self.bits)
         faiss.copy_array_to_vector(self.centroids_.ravel(), quantiser.centroids)
         return quantiser
+
+
+def _first(V: Floats, W: Floats, asked: slice, n: int) -> npt.NDArray[np.int64]:
+    """Return the rows of W nearest to some rows of V, the row itself excluded."""
+    squares = np.einsum("ij,ij->i", W, W) - 2 * (V[asked] @ W.T)
+    squares[np.arange(len(squares)), np.arange(len(V))[asked]] = np.inf
+    n = min(n, len(W) - 1)
+    return np.asarray(np.argpartition(squares, n, axis=1)[:, :n])

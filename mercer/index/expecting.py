@@ -15,6 +15,7 @@ from mercer.search import Searcher
 
 USUAL = 0.95  # recall that searches aim at where the user says nothing
 POOR = 0.9  # expected recall below which they warn
+SHOWN = 1, 10, 50  # numbers of items for which `info` tells the recall
 WORTH = 0.01  # recall that another setting must add to be worth naming
 
 
@@ -29,12 +30,15 @@ class Plan(NamedTuple):
         Whether every item is compared.
     recall : float or None
         What is expected of it; None if that is not known.
+    poor : bool
+        Whether that is so little that the user should know, who did not ask for it.
     """
 
     candidates: int | None = None
     effort: int | None = None
     everything: bool = False
     recall: float | None = None
+    poor: bool = False
 
 
 def check_effort(searcher: Searcher, candidates: int | None, effort: int | None) -> None:
@@ -60,10 +64,13 @@ def planned(
     if recall is not None:
         check_recall(recall, candidates, effort)
     if recipe.bounded or recipe.exhaustive:
-        return Plan(candidates, effort)
+        return Plan(candidates, effort, recall=1.0 if candidates is None else None)
     effort = effort or searcher.effort  # users may change a parameter between searches
     if recall is not None:
         return _reaching(state, k, recall)
+    if state.aim is not None and candidates is None and effort is None:
+        plan = _reaching(state, k, state.aim.recall)
+        return plan._replace(recall=None) if filtered else plan
     if state.curve is None or filtered:
         return Plan(candidates, effort)
     return _usual(state.curve, recipe, state, k, candidates, effort)
@@ -102,13 +109,35 @@ def _usual(
         found = curve.setting(k, USUAL, effort=effort)
         candidates = max(usual_candidates(k), found.candidates or 0)
         effort = effort or found.effort
-    return Plan(candidates, effort, recall=curve.recall(k, candidates, effort))
+    recall = curve.recall(k, candidates, effort)
+    return Plan(candidates, effort, recall=recall, poor=recall is not None and recall < POOR)
+
+
+def proving(plan: Plan, state: State) -> Plan:
+    """Return a plan that compares everything where that is the fastest proof."""
+    return plan._replace(everything=True) if state.manner.everything else plan
+
+
+def expectations(state: State, searcher: Searcher) -> dict[str, Any]:
+    """Return the recall to expect of searches that say nothing, for `info`."""
+    curve = state.curve
+    if state.manner.n_items:
+        return {"manner": state.manner.told()}
+    if curve is None:
+        return {}
+    counts = [k for k in SHOWN if k <= curve.largest_k]
+    plans = [planned(state, searcher, k, None, None, None, False) for k in counts]
+    return {
+        "expected recall": {f"k = {k}": p.recall for k, p in zip(counts, plans, strict=True)},
+        "recall measured": f"on {curve.n_queries} "
+        + ("queries that were given" if curve.foreign else "of its own items"),
+    }
 
 
 def warn_of_recall(plan: Plan, state: State, k: int) -> None:
     """Warn if a search is expected to find too little."""
     curve = state.curve
-    if plan.recall is None or plan.recall >= POOR or curve is None:
+    if not plan.poor or plan.recall is None or curve is None:
         return
     advice = _advice(curve.setting(k, USUAL), plan.recall, state)
     warnings.warn(

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 from mercer import kernels, store
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError
 from mercer.index import calibration, packing
+from mercer.index.aim import Aim
 from mercer.index.damage import Source, tells_damage
-from mercer.index.description import describe
-from mercer.index.expecting import planned, warn_of_recall
+from mercer.index.expecting import planned, proving, warn_of_recall
+from mercer.index.looking import Readable
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
 from mercer.index.searching import DISPROVED, Search, certified
-from mercer.index.segments import Segments
 from mercer.index.state import State
 from mercer.kernels import Kernel
-from mercer.runtime.arrays import Array
 from mercer.runtime.border import about, border
 from mercer.runtime.locks import Lock
-from mercer.runtime.params import Params, check_number
+from mercer.runtime.params import check_number
 from mercer.search import Searcher
 
 
-class Index(Params):
+class Index(Readable):
     """Items that can be searched by similarity, added to, removed from, filtered and saved.
 
     Made by `mercer.exact` and similar functions. Wherever they are accepted, `n_jobs` is the number
@@ -44,6 +43,9 @@ class Index(Params):
         Turns items into vectors.
     searcher : Searcher
         Finds candidates among vectors.
+    aim : Aim, optional
+        What searches are to reach. If it is given, embedding and searcher are chosen when items
+        are added, and those given serve until then.
 
     Examples
     --------
@@ -56,10 +58,14 @@ class Index(Params):
     (array([0, 1]), array([ True,  True]))
     """
 
-    def __init__(self, kernel: str | Kernel, embedding: Embedding, searcher: Searcher) -> None:
+    def __init__(
+        self, kernel: str | Kernel, embedding: Embedding, searcher: Searcher,
+        aim: Aim | None = None,
+    ) -> None:  # fmt: skip
         self.kernel = kernels.get(kernel)
         self.embedding = embedding
         self.searcher = searcher
+        self.aim = aim
         self._state = State()
         self._changing = Lock()  # threads that change the index wait for each other
         self._origins = store.Origins()
@@ -100,7 +106,7 @@ class Index(Params):
             learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
             with about("the queries"):
                 asked = None if queries is None else learned.kernel.prepare(queries, copy=True)
-            self._state = State(learned, queries=asked, measures=measure)
+            self._state = State(learned, queries=asked, measures=measure, aim=self.aim)
             self.disproof_ = None
         return self
 
@@ -215,10 +221,11 @@ class Index(Params):
             Best first; among equal scores the item added first comes first.
         """
         state = self._state  # read once: other threads may replace it meanwhile
-        plan = planned(state, self.searcher, k, candidates, effort, recall, where is not None)
         limited = candidates is not None or where is not None
+        plan = planned(state, self._planner, k, candidates, effort, recall, where is not None)
+        plan = plan if limited or relaxed else proving(plan, state)
         share = calibration.usable(state.relaxation, limited) if relaxed else 1.0
-        search = Search(*state.fitted("search"), self._pace, plan.recall)
+        search = Search(state.asked, state.segments, self._pace, plan.recall)
         found = search.best(Q, k, where, plan.candidates, plan.effort, share, plan.everything)
         self._note(search.disproof)
         warn_of_recall(plan, state, k)
@@ -256,7 +263,7 @@ class Index(Params):
         array([[0, 2]])
         """
         check_number("score", score)
-        if not (self._known.bounded or self._known.exhaustive):
+        if not (self._known.bounded or self._known.exhaustive or self.aim):
             raise InputError(
                 "this method has no bounds, so it cannot tell when all items are "
                 "found. Use an index made by mercer.exact or mercer.brute."
@@ -294,94 +301,6 @@ class Index(Params):
             self._state = replace(self._state, relaxation=share, probability=float(probability))
         return self
 
-    # ---- looking
-
-    @border
-    @tells_damage
-    def encode(self, X: Any, *, n_jobs: int | None = None) -> Array:
-        """Return the codes of items, for methods that have codes.
-
-        Parameters
-        ----------
-        X : items
-            Items like those given to `fit`; they are not added.
-
-        Returns
-        -------
-        ndarray of uint8, shape (len(X), n_bytes)
-            Bits are packed as ``numpy.packbits`` does.
-
-        Examples
-        --------
-        >>> import mercer
-        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
-        >>> mercer.klsh("chi2", n_bits=20).fit(X).encode(X).shape
-        (3, 3)
-        """
-        return self._state.fitted("encode")[0].encode(X)
-
-    def __len__(self) -> int:
-        return len(self._state.segments)
-
-    def __bool__(self) -> bool:
-        return True  # an empty index is still an index
-
-    @property
-    @tells_damage
-    def ids(self) -> Array:
-        """The ids of all items, in the order they were added."""
-        return self._state.segments.ids
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether `fit` was called."""
-        return self._state.recipe is not None
-
-    @property
-    def kernel_(self) -> Kernel:
-        """The kernel of the scores: `kernel`, with what it leaves open chosen by `fit`."""
-        return self._state.fitted("kernel_")[0].kernel
-
-    @property
-    def embedding_(self) -> Embedding:
-        """The embedding, fitted."""
-        return self._state.fitted("embedding_")[0].embedding
-
-    @property
-    def searcher_(self) -> Searcher:
-        """The searcher, fitted."""
-        return self._state.fitted("searcher_")[0].searcher
-
-    @property
-    def segments_(self) -> Segments:
-        """The items, in frozen segments."""
-        return self._state.segments
-
-    @property
-    def relaxation_(self) -> float | None:
-        """The share of residuals that `calibrate` chose, or None."""
-        return self._state.relaxation
-
-    @tells_damage
-    def info(self) -> dict[str, Any]:
-        """Return a description of this index as plain values.
-
-        Examples
-        --------
-        >>> import mercer
-        >>> mercer.exact("chi2").info()["kernel"]
-        'Chi2()'
-        """
-        state, recipe = self._state, self._known
-        return {
-            **describe(recipe, state.segments),
-            "fitted": self.is_fitted,
-            "certified": self.disproof_ is None
-            and (recipe.exhaustive or (recipe.bounded and self.kernel.psd)),
-            "disproof": self.disproof_,
-            "relaxed probability": state.probability,
-        }
-
     # ---- keeping
 
     @border
@@ -413,18 +332,14 @@ class Index(Params):
             "probability_": state.probability,
             "next_id": state.segments.next_id,
             "measures": state.measures,
+            **asdict(state.manner),
         }
         with self._changing.held():
             tree = packing.pack(self._known, state.segments, facts)
-            tree |= packing.pack_recall(state.curve, state.queries)
+            tree |= packing.pack_recall(state)
             store.write(path, tree, self._origins)
 
     # ---- steps
-
-    @property
-    def _known(self) -> Recipe:
-        """The recipe, fitted or not."""
-        return self._state.recipe or Recipe(self.kernel, self.embedding, self.searcher)
 
     def _note(self, disproof: str | None) -> None:
         """Remember that the kernel broke its claims, and warn once per search."""

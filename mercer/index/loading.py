@@ -8,9 +8,12 @@ import mercer
 from mercer import store
 from mercer.errors import KernelError, StoreError
 from mercer.index import packing
+from mercer.index.aim import Aim
 from mercer.index.damage import Source
 from mercer.index.index import Index
+from mercer.index.recipe import Recipe
 from mercer.index.state import State
+from mercer.index.ways import WAYS
 
 
 def load(path: str | os.PathLike[str]) -> Index:
@@ -63,15 +66,22 @@ def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
     recipe = packing.unpack_recipe(tree)
     segments, facts = packing.unpack_segments(tree, recipe), tree["facts"]
     packing.check_kernel(tree, recipe, segments, same_version)
-    index = Index(recipe.kernel, *recipe.unlearned())
+    recall = packing.unpack_recall(tree, recipe.kernel)
+    index = _unlearned(recipe, recall["aim"])
     fitted = recipe.embedding.is_fitted and recipe.searcher.is_fitted
     if segments.members and not fitted:
         raise StoreError("it has items but has learned nothing")
     learned = recipe if recipe.embedding.is_fitted else None
-    recall = packing.unpack_recall(tree, recipe.kernel)
     index._state = State(learned, segments, facts["relaxation_"], facts["probability_"], **recall)
     index.disproof_ = facts["disproof_"]
     return index
+
+
+def _unlearned(recipe: Recipe, aim: Aim | None) -> Index:
+    """Return the index as it was made; one with an aim begins by comparing everything."""
+    if aim is None:
+        return Index(recipe.kernel, *recipe.unlearned())
+    return Index(recipe.kernel, *WAYS["brute"].parts(recipe.kernel, aim.seed), aim)
 
 
 READERS: dict[int, Callable[[dict[str, Any], bool], Index]] = {1: _read_format_1}

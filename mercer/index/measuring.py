@@ -16,7 +16,7 @@ from mercer.index.views import SINGLE, Queries, View
 from mercer.kernels import Prepared
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, Ids
-from mercer.search.base import Candidates
+from mercer.search.base import Candidates, Rows
 
 TRUE, EXTRA = 50, 78  # true items kept of each query, and more that may tie with them
 SAME = 1e-6  # relative difference up to which values count as equal
@@ -38,7 +38,9 @@ class Truth(NamedTuple):
     seconds: float  # for one query
 
 
-def measured(recipe: Recipe, segments: Segments, queries: Prepared | None = None) -> Curve:
+def measured(
+    recipe: Recipe, segments: Segments, queries: Prepared | None = None, thorough: bool = False
+) -> Curve:
     """Return the curve of an index.
 
     How many queries are asked depends on the number of items, and where Python code runs for every
@@ -52,11 +54,15 @@ def measured(recipe: Recipe, segments: Segments, queries: Prepared | None = None
         The items.
     queries : Prepared, optional
         What will be asked; by default some of the items, which are left out of their own answers.
+    thorough : bool
+        Whether to ask as many queries as may be, and to try the smallest efforts too.
     """
     views, n = segments.views(None), n_queries(recipe, len(segments))
+    if thorough and not recipe.kernel.runs_python:
+        n = QUERIES
     drawn = sample(segments, n) if queries is None else _some(queries, n)
     truth = found(recipe, segments, drawn, queries is None)
-    return climbed(recipe, views, truth, queries is not None)
+    return climbed(recipe, views, truth, queries is not None, fast=thorough)
 
 
 def n_queries(recipe: Recipe, n: int) -> int:
@@ -146,13 +152,14 @@ def climbed(
     vectors = ranking.queries.vectors
     embedding = (time.perf_counter() - started) / len(vectors)
     efforts = _efforts(recipe, views, fast)
+    built = _without_queries(ranking, truth)
     kept: list[tuple[int, int, Array, float]] = []
     for effort in efforts:
         n = min(depth, _depth(recipe, views, effort) if effort else depth)
         if n < min(TRUE, depth) and effort != efforts[-1]:
             continue
         started = time.perf_counter()
-        some = _candidates(ranking, vectors, n, effort or None)
+        some = _candidates(ranking, built, vectors, n, effort or None)
         seconds = embedding + (time.perf_counter() - started) / len(vectors)
         kept.append((effort, n, _ranks(some, truth), seconds))
         if not _climbs([ranks for _, _, ranks, _ in kept]):
@@ -189,13 +196,25 @@ def _climbs(ranks: list[Array]) -> bool:
     return shares[-1] < 1 and (len(shares) < 2 or shares[1] - shares[0] > CLIMBING)
 
 
-def _candidates(ranking: Ranking, vectors: Array, n: int, effort: int | None) -> Candidates:
+def _without_queries(ranking: Ranking, truth: Truth) -> list[Rows]:
+    """Return what the searcher built for each view, as if no query were among the items."""
+    own = np.array(sorted(set().union(*truth.own)), np.int64)
+    return [
+        ranking.searcher.without(view.rows, own[(own >= view.first) & (own < end)] - view.first)
+        for view in ranking.views
+        for end in [view.first + view.n_rows]
+    ]
+
+
+def _candidates(
+    ranking: Ranking, built: list[Rows], vectors: Array, n: int, effort: int | None
+) -> Candidates:
     """Return the candidates of all views, the most promising first."""
 
     def find(span: slice) -> tuple[Ids, Array]:
         some = [
-            ranking.searcher.candidates(view.rows, vectors[span], n, view.allowed, effort)
-            for view in ranking.views
+            ranking.searcher.candidates(rows, vectors[span], n, view.allowed, effort)
+            for rows, view in zip(built, ranking.views, strict=True)
         ]
         rows = [
             np.where(one.rows >= 0, one.rows + view.first, -1)

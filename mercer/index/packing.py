@@ -1,15 +1,20 @@
 """Turn an index into a plain tree of values and arrays, and back."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from mercer.embeddings import Embedding
 from mercer.errors import StoreError
+from mercer.index.aim import Aim
 from mercer.index.curve import Curve
+from mercer.index.explanation import Explanation
+from mercer.index.manner import Manner
 from mercer.index.recipe import Recipe
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
+from mercer.index.state import State
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import plain
 from mercer.search import Rows, Searcher
@@ -22,6 +27,8 @@ from mercer.store.objects import (
     unpack_object,
 )
 from mercer.store.witness import check_samples, samples
+
+MANNER = asdict(Manner())  # for the first files
 
 
 def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str, Any]:
@@ -46,21 +53,28 @@ def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str,
     }
 
 
-def pack_recall(curve: Curve | None, queries: Prepared | None) -> dict[str, Any]:
-    """Return what is known of the recall, and the sample of queries, as parts of a tree."""
-    return {
-        "recall": None if curve is None else curve.pack(),
-        "queries": None if queries is None else queries.pack(),
-    }
+def pack_recall(state: State) -> dict[str, Any]:
+    """Return what is to be reached, and what is known of the recall, as parts of a tree."""
+    parts = {"recall": state.curve, "queries": state.queries}
+    packed = {name: None if part is None else part.pack() for name, part in parts.items()}
+    if state.aim is not None:
+        packed["aim"] = state.aim.get_params()
+    if state.explanation is not None:
+        packed["choice"] = state.explanation.to_dict()
+    return packed
 
 
 def unpack_recall(tree: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
-    """Return curve, queries and whether recall is measured; the first files had none of these."""
+    """Return fields of `State`; the first files had none of these."""
     curve, queries = tree.get("recall"), tree.get("queries")
+    aim, choice = tree.get("aim"), tree.get("choice")
     return {
         "curve": None if curve is None else Curve.unpack(curve),
         "queries": None if queries is None else Prepared.unpack(queries, kernel),
         "measures": tree["facts"].get("measures", True),
+        "aim": None if aim is None else Aim(**aim),
+        "explanation": None if choice is None else Explanation.from_dict(choice),
+        "manner": Manner(*(tree["facts"].get(name, default) for name, default in MANNER.items())),
     }
 
 

@@ -63,6 +63,7 @@ class Search:
     pace: Pace
     recall: float | None = None
     disproof: str | None = None
+    embeds: bool = True  # whether queries are compared with landmarks
 
     # ---- questions
 
@@ -139,6 +140,7 @@ class Search:
 
     def _compared(self, P: Prepared, views: list[View], kept: int, k: int) -> Matches:
         """Return the k best items after comparing all of them."""
+        self.embeds = False
         comparison = Comparison(self.recipe, P, kept)
         total = sum(len(view.items) for view in views)
         with progress.bar("comparing all pairs", total) as advance:
@@ -183,7 +185,7 @@ class Search:
     ) -> Matches:  # fmt: skip
         proven = ranking.proven[queries]
         landmarks = np.empty(len(rows), np.int64)
-        landmarks.fill(self.recipe.embedding.n_landmarks_)
+        landmarks.fill(self.recipe.embedding.n_landmarks_ if self.embeds else 0)
         return Matches(
             ids=self.segments.names(rows),
             scores=scores.astype(np.float32),
@@ -204,7 +206,7 @@ def certified(found: Matches, holds: bool, probability: float = 0.0) -> Matches:
         return found
     exact = found.exact & holds
     stated = np.maximum(exact, probability * holds).astype(np.float32)
-    return replace(found, exact=exact, probability=stated)
+    return replace(found, exact=exact, probability=stated, recall=None)
 
 
 def _nothing(n_queries: int) -> Settled:

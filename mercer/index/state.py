@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mercer.errors import NotFittedError
+from mercer.index.aim import Aim
+from mercer.index.choosing import AGAIN, chosen
 from mercer.index.curve import Curve
+from mercer.index.explanation import Explanation
+from mercer.index.manner import Manner, fastest
 from mercer.index.measuring import measured
 from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
 from mercer.kernels import Prepared
+from mercer.runtime.lazy import lazy
 
-EMPTY = Segments()
+EMPTY, UNMEASURED = Segments(), Manner()
 SMALL = 1000  # items below which recall is not measured
 CHANGED = 1.5  # times as many items, or as few, as there were: then it is measured again
 
@@ -30,6 +35,9 @@ class State:
     curve: Curve | None = None  # see `mercer.index.measuring`
     queries: Prepared | None = None  # a sample of what will be asked, if the user gave one
     measures: bool = True  # whether recall is to be measured
+    aim: Aim | None = None  # what is to be reached, where the index chooses the method
+    explanation: Explanation | None = None  # of the last choice
+    manner: Manner = UNMEASURED  # how proofs are found
 
     def fitted(self, verb: str) -> tuple[Recipe, Segments]:
         """Return recipe and segments, or say that `fit` comes before this verb."""
@@ -39,19 +47,53 @@ class State:
 
     def emptied(self) -> State:
         """Return what was learned, without items."""
-        return State(self.recipe, queries=self.queries, measures=self.measures)
+        return State(
+            self.recipe, queries=self.queries, measures=self.measures, aim=self.aim,
+            explanation=self.explanation,
+        )  # fmt: skip
+
+    @lazy
+    def asked(self) -> Recipe:
+        """The recipe that searches use."""
+        return self.manner.of(self.fitted("search")[0])
 
     def changed(self, segments: Segments) -> State:
         """Return the state with other items; a calibration does not hold for them."""
-        return replace(self, segments=segments, relaxation=None, probability=None)._with_recall()
+        new = replace(self, segments=segments, relaxation=None, probability=None)
+        return (new._with_choice() if new._must_choose() else new)._with_measures()
 
-    def _with_recall(self) -> State:
-        """Measure the recall again if there are many more items, or many fewer."""
+    def _must_choose(self) -> bool:
+        """Whether there are twice as many items as when the method was chosen, or it never was."""
+        known = self.explanation.n_items if self.explanation else 0
+        return self.aim is not None and len(self.segments) >= max(1, AGAIN * known)
+
+    def _with_choice(self) -> State:
+        """Let the items be searched by the method that reaches the aim."""
+        assert self.aim is not None
+        kernel = self.fitted("add")[0].kernel
+        choice = chosen(self.aim, kernel, self.segments, self.queries)
+        return replace(
+            self, recipe=choice.recipe, segments=choice.segments, curve=choice.curve,
+            explanation=choice.explanation,
+        )  # fmt: skip
+
+    def _with_measures(self) -> State:
+        """Measure again if there are many more items, or many fewer."""
         recipe, n = self.recipe, len(self.segments)
         assert recipe is not None
-        if n < SMALL or not self.measures or recipe.bounded or recipe.exhaustive:
-            return replace(self, curve=None)
-        known = self.curve.n_items if self.curve else 0
-        if known and known / CHANGED < n < known * CHANGED:
+        if n < SMALL or not self.measures or recipe.exhaustive:
+            return replace(self, curve=None, manner=UNMEASURED)
+        if recipe.bounded:
+            if _alike(self.manner.n_items, n):
+                return self
+            return replace(self, curve=None, manner=fastest(recipe, self.segments))
+        if self.curve and _alike(self.curve.n_items, n):
             return self
-        return replace(self, curve=measured(recipe, self.segments, self.queries))
+        thorough = self.aim is not None
+        curve = measured(recipe, self.segments, self.queries, thorough)
+        return replace(self, curve=curve, manner=UNMEASURED)
+
+
+def _alike(before: int, now: int) -> bool:
+    """Whether what was measured among so many items still holds."""
+    return before / CHANGED < now < before * CHANGED

@@ -1,5 +1,6 @@
 """The methods: each one combines an embedding and a searcher into an index."""
 
+from mercer.methods.aimed import auto
 from mercer.methods.certified import brute, exact
 from mercer.methods.fast import graph, inverted, kpca_pq
 from mercer.methods.hashing import fourier, klsh, kpca_lsh, lsh, rmmh
@@ -8,6 +9,7 @@ from mercer.methods.relearning import relearn
 from mercer.methods.sets import pyramid
 
 __all__ = [
+    "auto",
     "brute",
     "exact",
     "fourier",

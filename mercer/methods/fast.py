@@ -66,7 +66,7 @@ def inverted(
     n_lists : int, optional
         How many lists; near √n by default.
     n_bytes : int, optional
-        Bytes per code; by default one for every four components.
+        Bytes per code; by default one for every four components, or two where that loses too many.
     n_probe : int, optional
         How many lists a query scans, on average; `search(..., effort=)` changes it for one
         search. See `mercer.search.Inverted`.

@@ -196,6 +196,14 @@ class Searcher(Params):
         """Return the `kept` rows of several as one, or None if that needs their vectors."""
         return None
 
+    def without(self, rows: Any, gone: Ids) -> Rows:
+        """Return the rows as if some had never been there; they may still be named.
+
+        A searcher that finds a row more easily if the query is one of the rows forgets these: what
+        it finds for items then tells what it finds for new queries.
+        """
+        return rows  # type: ignore[no-any-return]
+
     def read(self, kept: dict[str, Any]) -> Rows:
         """Return rows with the fields that `Rows.kept` gave, from a file that may be damaged."""
         return self.rows.read(**kept)

@@ -26,7 +26,7 @@ from mercer.search.heads import Head, choose
 EPSILON = np.finfo(np.float32).eps
 TILE_ROWS = 1024  # of a tile, at least;
 TILE_VALUES = 1 << 18  # with few queries, more rows, up to a megabyte of bounds,
-MOST_TILE_ROWS = SEED_ROWS = 1 << 14  # but few enough for several tiles
+MOST_TILE_ROWS, SEED_ROWS = 1 << 16, 1 << 14  # but few enough for several tiles
 DENSE = 1 / 8  # share of a tile reaching its floors above which the next is multiplied as a whole
 FEW = 1 / 4  # share of rows allowed up to which they are copied out
 LEAST_SEEN = 4096  # rows seen before a query is given up for having too many candidates
@@ -55,8 +55,8 @@ class BoundScan(BoundedSearcher):
     Parameters
     ----------
     n_head : int, optional
-        How many leading components the first bound uses; by default what pays on this machine.
-        With fewer than 64 components there is by default no first bound.
+        How many leading components the first bound uses, 0 for no first bound; by default what
+        pays on this machine. With fewer than 64 components there is by default no first bound.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class BoundScan(BoundedSearcher):
         self._validate()
 
     def _validate(self) -> None:
-        check_count("n_head", self.n_head, optional=True)
+        check_count("n_head", self.n_head, at_least=0, optional=True)
 
     def build(self, Z: Floats) -> VectorRows:
         """Return rows over vectors with the residual in the last column."""
@@ -201,7 +201,8 @@ class _View:
         """Yield the first row and the first bounds of every tile, or of every `step`-th."""
         q = _scaled(Zq, residual) if self.head is None else self.head.queries(Zq, residual)
         height = max(TILE_VALUES // len(Zq) // TILE_ROWS, 1) * TILE_ROWS
-        height = min(height, MOST_TILE_ROWS // step)  # so that a sample comes from many places
+        # a sample comes from many places
+        height = min(height, MOST_TILE_ROWS if step == 1 else SEED_ROWS // step)
         buffer = np.empty((len(Zq), min(height, len(self))), np.float32)
         for span in parallel.spans(len(self), height)[::step]:
             tile = buffer

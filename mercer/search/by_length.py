@@ -88,7 +88,7 @@ class ByLength(Searcher):
     direction than long ones. In a group, all rows are nearly equally long, so that the other
     searcher, which sees directions only, finds the best of them. Its values become estimates of
     the normalised kernel (`link_`), and those times the exact lengths order the rows of all groups.
-    Groups too short for the estimates found so far are not searched.
+    Groups too short for the estimates found so far are not searched (theory: lengths).
 
     An index uses it where k(x, x) varies.
 
@@ -230,6 +230,18 @@ class ByLength(Searcher):
                 return None
             built.append(joined)
         return _rows(groups, lengths, tuple(built))
+
+    def without(self, rows: LengthRows, gone: Ids) -> LengthRows:
+        """Return groups without these rows; see `Searcher`."""
+        flags = np.zeros(len(rows), bool)
+        flags[gone] = True
+        groups = tuple(
+            self.searcher_.without(group, np.flatnonzero(flags[rows.numbers[start:stop]]))
+            for group, (start, stop) in zip(
+                rows.groups, pairwise(rows.starts.tolist()), strict=True
+            )
+        )
+        return LengthRows(rows.numbers, rows.starts, rows.lengths, groups)
 
     def read(self, kept: dict[str, Any]) -> LengthRows:
         """Return rows with these fields, from a file that may be damaged."""

@@ -136,6 +136,24 @@ class Graph(Searcher):
         parts = [self._decoded(rows, some) for rows, some in zip(several, kept, strict=True)]
         return self.build(np.concatenate(parts))
 
+    def without(self, rows: GraphRows, gone: Ids) -> GraphRows:
+        """Return the graph without the links that lead to some rows; see `Searcher`."""
+        flags = np.zeros(len(rows) + 1, bool)
+        flags[gone] = True  # links of -1 read the last flag, which is False
+        links = rows.links.copy()
+        # on every level, links of -1 end the list, so that none may stand before another link
+        lists = links.reshape(-1, self.n_links)
+        begins = (self._offsets(rows)[:-1] // self.n_links).astype(np.int64)
+        lowest = np.stack([begins, begins + 1], axis=1)
+        for places in (lowest, np.delete(np.arange(len(lists)), lowest)[:, None]):
+            blocks = lists[places].reshape(len(places), places.shape[1] * self.n_links)
+            hit = flags[blocks].any(axis=1)
+            left = np.where(flags[blocks[hit]], -1, blocks[hit])
+            order = np.argsort(left < 0, axis=1, kind="stable")
+            moved = np.take_along_axis(left, order, 1)
+            lists[places[hit]] = moved.reshape(-1, places.shape[1], self.n_links)
+        return GraphRows(rows.codes, rows.levels, links, rows.entry)
+
     def _empty(self, faiss: Any) -> Any:
         d = self.scale_.shape[1]
         index = faiss.IndexHNSWSQ(d, faiss.ScalarQuantizer.QT_8bit, self.n_links)

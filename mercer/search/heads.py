@@ -37,7 +37,7 @@ class Head(ABC):
 def choose(Z: Floats, n_head: int | None) -> Head | None:
     """Return the head that pays on this machine, or None where the whole vector is cheaper."""
     n_components = Z.shape[1] - 1
-    if n_head is None and n_components < LEAST_COMPONENTS:
+    if n_head == 0 or (n_head is None and n_components < LEAST_COMPONENTS):
         return None
     kind, share = (ByteHead, BYTE_SHARE) if _bytes.AVAILABLE else (FloatHead, FLOAT_SHARE)
     n_head = n_head or round(share * n_components / 16) * 16

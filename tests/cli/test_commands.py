@@ -18,7 +18,7 @@ import mercer
 from mercer import cli
 from mercer.cli import answers, commands
 
-SMALL = ["--set", "n_landmarks=60", "--set", "n_components=16"]
+SMALL = ["--method", "exact", "--set", "n_landmarks=60", "--set", "n_components=16"]
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,24 @@ def build(tmp_path):
         return mercer.load(tmp_path / "new.index")
 
     return build
+
+
+# ---- methods
+
+
+def test_a_method_is_chosen_unless_one_is_named(folder, tmp_path):
+    X = np.random.default_rng(0).dirichlet(np.ones(16), size=2000)
+    np.save(tmp_path / "many.npy", X)
+    for args in ([], ["--recall", "0.9"], ["--proof"]):
+        done = run(
+            "build", tmp_path / "many.npy", tmp_path / "i", "--kernel", "chi2", "--replace", *args
+        )
+        assert (done.status, done.err) == (0, "")
+        index = mercer.load(tmp_path / "i")
+        assert f"method auto ({index.explain().taken})" in done.out
+        assert index.aim.recall == (1.0 if "--proof" in args else 0.9 if args else 0.95)
+    told = run("info", tmp_path / "i")
+    assert "choice" in told.out
 
 
 # ---- the real command

@@ -45,14 +45,26 @@ ERRORS = {
     "no name": ([*BUILD, "--kernel", "rbf", "--param", "0.5"], "such as gamma=0.5"),
     "no such method": (
         [*BUILD, "--kernel", "chi2", "--method", "best"],
-        "methods are brute, exact",
+        "methods are auto, brute, exact",
     ),
     "no such setting": (
         [*BUILD, "--kernel", "chi2", "--set", "n_bits=8"],
-        "the settings of exact are n_landmarks",
+        "the settings of auto are recall, k, memory",
     ),
-    "no landmarks": ([*BUILD, "--kernel", "chi2", "--set", "n_landmarks=0"], "n_landmarks is 0"),
-    "no way": ([*BUILD, "--kernel", "chi2", "--set", "landmarks=best"], "random, kmeans++"),
+    "no landmarks": (
+        [*BUILD, "--kernel", "chi2", "--method", "exact", "--set", "n_landmarks=0"],
+        "n_landmarks is 0",
+    ),
+    "two aims": ([*BUILD, "--kernel", "chi2", "--proof", "--recall", "0.9"], "Leave out --recall"),
+    "aim and method": (
+        [*BUILD, "--kernel", "chi2", "--proof", "--method", "klsh"],
+        "--method klsh names one",
+    ),
+    "no recall": ([*BUILD, "--kernel", "chi2", "--recall", "0"], "recall is 0.0"),
+    "no way": (
+        [*BUILD, "--kernel", "chi2", "--method", "exact", "--set", "landmarks=best"],
+        "random, kmeans++",
+    ),
     "not an index": (["build", "items.npy", ".", "--kernel", "chi2", "--replace"], "not an index"),
     "index exists": (["build", "items.npy", "a.index", "--kernel", "chi2"], "--replace"),
     "two sources of ids": (

@@ -97,7 +97,7 @@ BAD_CALLS = {
     "another embedding's width": (lambda: KernelPCA("chi2").fit(X).transform(X[:, :2]), "KernelPCA.transform: the items: 2 features, but the landmarks: 3."),
     "not PSD": (lambda: mercer.exact(kernels.from_function(lambda x, y: -abs(float(x[0] - y[0])), psd=True)).fit([[0.0], [1.0], [3.0]]), "the kernel is not positive semi-definite, so no certificate holds. Use mercer.brute, which is exact for any kernel."),
     "PSD not declared": (lambda: mercer.exact(kernels.from_function(lambda x, y: float(x[0] * y[0]))).fit(X), "is not declared positive semi-definite, so no certificate holds"),
-    "no head": (lambda: BoundScan(n_head=0), "BoundScan: n_head is 0. Pass an integer of at least 1."),
+    "no head": (lambda: BoundScan(n_head=-1), "BoundScan: n_head is -1. Pass an integer of at least 0."),
     # the index
     "an index of no k": (lambda: INDEX.search(X, 0), "Index.search: k is 0. Pass an integer of at least 1."),
     "no candidates": (lambda: INDEX.search(X, 1, candidates=0), "Index.search: candidates is 0. Pass an integer of at least 1."),

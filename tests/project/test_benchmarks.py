@@ -125,3 +125,34 @@ def test_stages_one_by_one_find_the_same(benchmarks):
     index = mercer.inverted("chi2").fit(X).add(X)
     stages = benchmarks.stages.Stages(index, Q, 60, 1, 2)
     assert (stages.one_after_the_other() == stages.whole()).mean() > 0.99
+
+
+def test_promises_are_kept_and_counted_on_a_small_case(capsys, tmp_path, monkeypatch):
+    promise = importlib.import_module("benchmarks.promise")
+
+    def few(rng):
+        X = rng.dirichlet(np.ones(12), size=1700).astype(np.float32)
+        return promise_data(X[100:], X[:100], "chi2")
+
+    base = importlib.import_module("benchmarks.cases.base")
+    promise_data = base.Data
+    monkeypatch.setattr(promise, "CASES", {"few": base.Case("few", few, reported=True)})
+    monkeypatch.setattr(promise, "METHODS", ("inverted", "klsh"))
+    for part, last in (
+        ("auto", "met in 3 of 3 trials"),
+        ("defaults", "2 trials: 0 below .88 without a warning, 0 above .93 with one"),
+        ("exact", "1 trials"),
+    ):
+        output = tmp_path / f"{part}.csv"
+        promise.main(["--part", part, "--seeds", "1", "--output", str(output)])
+        assert last in capsys.readouterr().out.splitlines()[-1]
+        assert "few" in output.read_text()
+
+
+def test_cases_differ_between_seeds_and_not_between_calls():
+    cases = importlib.import_module("benchmarks.cases").CASES
+    assert len(cases) >= 30
+    assert len({case.reported for case in cases.values()}) == 2
+    case = cases["Student t(2) 24-d, linear"]
+    np.testing.assert_array_equal(case.data(1).X, case.data(1).X)
+    assert not np.array_equal(case.data(1).X, case.data(2).X)

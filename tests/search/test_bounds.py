@@ -11,7 +11,7 @@ from zoo import VECTORS
 from mercer.embeddings import KernelPCA
 from mercer.errors import InputError
 from mercer.search import BoundScan, bounds
-from mercer.search.bounds import MOST_TILE_ROWS, SEED_SHARE
+from mercer.search.bounds import SEED_ROWS, SEED_SHARE
 from mercer.testing import check_searcher
 
 rng = np.random.default_rng(0)
@@ -127,7 +127,7 @@ def test_seeds_look_at_a_part_of_many_rows():
     found = Built(BoundScan(), Z).seeds(Z[:4], 5)
     assert found.rows.shape == (4, 5)
     assert (found.rows >= 0).all()
-    rows = MOST_TILE_ROWS // SEED_SHARE  # so many where queries are few
+    rows = SEED_ROWS // SEED_SHARE  # so many where queries are few
     tiles = {row // rows % SEED_SHARE for row in found.rows.ravel().tolist()}
     assert tiles == {0}
 
@@ -167,7 +167,7 @@ def test_one_searcher_serves_many_rows():
 
 
 def test_bad_parameters():
-    with pytest.raises(InputError, match="BoundScan: n_head is 0"):
-        BoundScan(n_head=0)
+    with pytest.raises(InputError, match="BoundScan: n_head is -1"):
+        BoundScan(n_head=-1)
     with pytest.raises(InputError, match="no parameter 'head'"):
         BoundScan().set_params(head=3)

@@ -132,3 +132,24 @@ def test_parameters_are_checked():
     for options in ({"n_links": 1}, {"ef_build": 0}, {"ef": 0}):
         with pytest.raises(InputError, match=f"{next(iter(options))} is"):
             Graph(**options)
+
+
+@pytest.mark.parametrize("n_links", [2, 5, 16])
+def test_a_graph_forgets_the_links_to_some_rows(n_links):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(3000, 6)).astype(np.float32)
+    graph = Graph(n_links=n_links).fit(Z)
+    rows, gone = graph.build(Z), rng.choice(3000, 100, replace=False)
+    left = graph.without(rows, gone)
+    assert graph.is_sound(left, 6)
+    assert not np.isin(left.links, gone).any()
+    kept = rows.links[~np.isin(rows.links, gone)]
+    np.testing.assert_array_equal(np.sort(left.links[left.links >= 0]), np.sort(kept[kept >= 0]))
+    starts = graph._offsets(left).astype(int)
+    for row in range(3000):  # on no level a link of -1 stands before another link
+        links = left.links[starts[row] : starts[row + 1]]
+        levels = [links[: 2 * n_links], *links[2 * n_links :].reshape(-1, n_links)]
+        assert all((np.diff((level < 0).astype(int)) >= 0).all() for level in levels)
+    found = graph.candidates(left, Z[gone], n=10).rows
+    assert not np.isin(found, np.setdiff1d(gone, [left.entry])).any()
+    assert graph.without(rows, gone[:0]).links.tolist() == rows.links.tolist()

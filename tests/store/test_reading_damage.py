@@ -197,8 +197,9 @@ PLACES = [[], ["index"], ["index", "embedding"], ["index", "embedding", "learned
           ["index", "segments", 0, "items", "parts", "left", "prepared"],
           ["index", "segments", 0, "rows"], ["index", "segments", 0, "rows", "vectors"],
           ["index", "facts"]]  # fmt: skip
+# told and not needed, or missing in the first files
 FREE = {"floors_", "spectrum_", "energies_", "n_components_", "next_id",
-        "recall", "queries", "measures"}  # fmt: skip  # told, or missing in the first files
+        "recall", "queries", "measures", "n_items", "everything", "head"}  # fmt: skip
 
 
 def items_of(manifest):

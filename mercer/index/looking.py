@@ -1,0 +1,154 @@
+"""What an index tells of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.embeddings import Embedding
+from mercer.errors import InputError
+from mercer.index.damage import tells_damage
+from mercer.index.description import describe
+from mercer.index.expecting import expectations
+from mercer.index.explanation import Explanation
+from mercer.index.recipe import Recipe
+from mercer.index.segments import Segments
+from mercer.index.state import State
+from mercer.kernels import Kernel
+from mercer.runtime.arrays import Array
+from mercer.runtime.border import border
+from mercer.runtime.params import Params
+from mercer.search import Searcher
+
+
+class Readable(Params):
+    """What can be read of an index; the base of `Index`."""
+
+    kernel: Kernel
+    embedding: Embedding
+    searcher: Searcher
+    disproof_: str | None
+    _state: State
+
+    @border
+    @tells_damage
+    def encode(self, X: Any, *, n_jobs: int | None = None) -> Array:
+        """Return the codes of items, for methods that have codes.
+
+        Parameters
+        ----------
+        X : items
+            Items like those given to `fit`; they are not added.
+
+        Returns
+        -------
+        ndarray of uint8, shape (len(X), n_bytes)
+            Bits are packed as ``numpy.packbits`` does.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> mercer.klsh("chi2", n_bits=20).fit(X).encode(X).shape
+        (3, 3)
+        """
+        return self._state.fitted("encode")[0].encode(X)
+
+    def __len__(self) -> int:
+        return len(self._state.segments)
+
+    def __bool__(self) -> bool:
+        return True  # an empty index is still an index
+
+    @property
+    @tells_damage
+    def ids(self) -> Array:
+        """The ids of all items, in the order they were added."""
+        return self._state.segments.ids
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether `fit` was called."""
+        return self._state.recipe is not None
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel of the scores: `kernel`, with what it leaves open chosen by `fit`."""
+        return self._state.fitted("kernel_")[0].kernel
+
+    @property
+    def embedding_(self) -> Embedding:
+        """The embedding, fitted."""
+        return self._state.fitted("embedding_")[0].embedding
+
+    @property
+    def searcher_(self) -> Searcher:
+        """The searcher, fitted."""
+        return self._state.fitted("searcher_")[0].searcher
+
+    @property
+    def segments_(self) -> Segments:
+        """The items, in frozen segments."""
+        return self._state.segments
+
+    @property
+    def relaxation_(self) -> float | None:
+        """The share of residuals that `calibrate` chose, or None."""
+        return self._state.relaxation
+
+    @tells_damage
+    def info(self) -> dict[str, Any]:
+        """Return a description of this index as plain values.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> mercer.exact("chi2").info()["kernel"]
+        'Chi2()'
+        """
+        state, recipe = self._state, self._known
+        return {
+            **describe(recipe, state.segments),
+            "fitted": self.is_fitted,
+            "certified": self.disproof_ is None
+            and (recipe.exhaustive or (recipe.bounded and self.kernel.psd)),
+            "disproof": self.disproof_,
+            "relaxed probability": state.probability,
+            **expectations(state, self._planner),
+            **({} if state.explanation is None else {"choice": state.explanation.to_dict()}),
+        }
+
+    @tells_damage
+    def explain(self) -> Explanation:
+        """Return what an index made by `mercer.auto` tried, what it took and why.
+
+        It prints as a table, draws itself (`plot`) and turns into plain values (`to_dict`).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mercer
+        >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=100)
+        >>> index = mercer.auto("chi2").fit(X).add(X)
+        >>> index.explain().why
+        'fewer than 1000 items: all are compared'
+        """
+        found = self._state.explanation
+        if found is None:
+            raise InputError(
+                "there was nothing to choose. Make an index with mercer.auto, and add items: the "
+                "choice is made then."
+            )
+        return found
+
+    # ---- steps
+
+    @property
+    def _known(self) -> Recipe:
+        """The recipe, fitted or not."""
+        return self._state.recipe or Recipe(self.kernel, self.embedding, self.searcher)
+
+    @property
+    def _planner(self) -> Searcher:
+        """The searcher whose parameters say what a search does; users may change those."""
+        recipe = self._state.recipe
+        return self.searcher if self._state.aim is None or recipe is None else recipe.searcher

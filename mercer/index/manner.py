@@ -1,0 +1,84 @@
+"""How an index with bounds finds its proofs fastest: by bounds, of one kind or another, or not."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mercer.index.measuring import sample
+from mercer.index.pace import Pace
+from mercer.index.recipe import Recipe
+from mercer.index.searching import Search
+from mercer.index.segments import Segments
+from mercer.kernels import Prepared
+from mercer.search import BoundScan
+
+K = 10  # items asked for
+MOST, LEAST, PAIRS = 64, 16, 20_000_000  # queries, and pairs compared for them if these are enough
+TURNS = 2  # of each manner
+WORTH = 1.1  # times faster that comparing everything must be
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How proofs are found.
+
+    Attributes
+    ----------
+    n_items : int
+        How many items there were when it was measured; 0 if it was not.
+    everything : bool
+        Whether all items are compared, because the bounds exclude too few of them.
+    head : bool
+        Whether there is a first, cheaper bound; see `mercer.search.heads`.
+    """
+
+    n_items: int = 0
+    everything: bool = False
+    head: bool = True
+
+    def of(self, recipe: Recipe) -> Recipe:
+        """Return the recipe that searches use."""
+        if self.head or not isinstance(recipe.searcher, BoundScan) or recipe.searcher.n_head:
+            return recipe
+        return replace(recipe, searcher=BoundScan(n_head=0))
+
+    def told(self) -> str:
+        """Say it in words."""
+        if self.everything:
+            return "all items are compared: the bounds exclude too few"
+        return "by bounds" if self.head else "by bounds, without a first, cheaper one"
+
+
+def fastest(recipe: Recipe, segments: Segments) -> Manner:
+    """Return the manner in which a sample of the items finds its nearest ones fastest."""
+    n = len(segments)
+    P = sample(segments, max(LEAST, min(MOST, PAIRS // n)))
+    manners = [Manner(n), Manner(n, everything=True)]
+    if recipe.kernel.runs_python:
+        return manners[_fewest(recipe, segments, P)]
+    if isinstance(recipe.searcher, BoundScan) and recipe.searcher.n_head is None:
+        manners.append(Manner(n, head=False))
+    times = [_seconds(one, recipe, segments, P) for one in manners]
+    times[1] *= WORTH
+    return manners[times.index(min(times))]
+
+
+def _seconds(manner: Manner, recipe: Recipe, segments: Segments, P: Prepared) -> float:
+    search = Search(manner.of(recipe), segments, Pace())
+
+    def ask(some: Prepared) -> float:
+        started = time.perf_counter()
+        search.best(some, K, None, everything=manner.everything)
+        return time.perf_counter() - started
+
+    ask(P[:1])  # whatever is compiled or made once
+    return min(ask(P) for _ in range(TURNS))
+
+
+def _fewest(recipe: Recipe, segments: Segments, P: Prepared) -> int:
+    """Return 1 if proofs take more kernel values than there are items, else 0."""
+    found = Search(recipe, segments, Pace()).best(P[:LEAST], K, None)
+    values: Any = found.evaluations + found.landmark_evaluations
+    return int(values.mean() > len(segments))
