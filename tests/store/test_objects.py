@@ -22,6 +22,7 @@ PYRAMID = kernels.PyramidMatch(0.1, 3)
 EMBEDDINGS = {
     "NoVectors": ("laplacian", X),
     "Explicit": ("rbf", X),
+    "Hyperplanes": ("rbf", X),
     "Euclidean": ("chi2", X),
     "KernelPCA": ("chi2", X),
     "KLSHDirections": ("chi2", X),
