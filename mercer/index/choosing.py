@@ -209,7 +209,7 @@ class _Choosing:
         else:
             seconds = ask(self.asked[:FEWEST])
         trial.seconds = seconds * (len(self.P) / len(trial.segments)) ** trial.way.growth
-        if search.disproof:
+        if search.disproof and not trial.way.any_kernel:
             trial.note = "the kernel is not positive semi-definite"
 
     def _complete(self, trial: _Trial) -> None:

@@ -140,6 +140,22 @@ def test_kernels_that_are_not_psd_and_objects_are_served():
     assert "exact" not in {one.method for one in made.explain().tried}
 
 
+def test_a_kernel_less_precise_than_it_says_is_served_by_what_needs_no_proof():
+    """Its float32 and its double precision differ, which disproves certificates only."""
+
+    @mercer.kernel
+    def saturated(x, y):
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i] * y[i]
+        return np.tanh(0.1 * total - 1)
+
+    points = np.random.default_rng(3).normal(size=(2300, 16)).astype(np.float32)
+    made = mercer.auto(saturated, recall=0.9).fit(points).add(points[:2000])
+    truth = evaluate.ground_truth(saturated, points[:2000], points[2000:], K)
+    assert evaluate.recall(made.search(points[2000:], K), truth) >= 0.9
+
+
 def test_it_measures_even_if_told_not_to():
     made = mercer.auto("chi2", recall=0.9).fit(X, measure=False).add(X)
     assert evaluate.recall(made.search(Q, K), TRUTH) >= 0.9
