@@ -12,7 +12,7 @@ from mercer.errors import InputError
 from mercer.index.aim import Aim
 from mercer.index.curve import Curve, Setting, lower_bound
 from mercer.index.explanation import Explanation, Tried
-from mercer.index.measuring import Truth, climbed, found, sample
+from mercer.index.measuring import Truth, climbed, found
 from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
 from mercer.index.searching import Search
@@ -92,7 +92,7 @@ class _Choosing:
         self.P = Prepared.join([segment.live_items() for segment in segments.members])
         self.ids = segments.ids
         self.foreign = queries is not None
-        drawn = self._drawn(segments, queries)
+        drawn = self._drawn(queries)
         n_asked = max(1, min(ASKED, len(drawn) // 3))
         self.asked, self.checked = drawn[:n_asked], drawn[n_asked:] if len(drawn) > 1 else drawn
         rows = np.unique(np.linspace(0, len(self.P) - 1, self._n_tried()).astype(int))
@@ -100,15 +100,22 @@ class _Choosing:
         self.some = self.P if self.whole else self.P.take(rows)
         self.times = len(self.P) / len(rows)
 
-    def _drawn(self, segments: Segments, queries: Prepared | None) -> Prepared:
-        """Return sample queries in random order, a third of them to choose by."""
-        n = len(segments)
+    def _drawn(self, queries: Prepared | None) -> Prepared:
+        """Return sample queries in random order, and note what methods learn from.
+
+        Items that are asked are not learned from: a landmark, for one, is embedded without error.
+        """
+        n, rng = len(self.P), np.random.default_rng(0)
         wanted = max(ASKED * 2, min(ASKED + CHECKED, PAIRS // n))
         if self.kernel.runs_python:
             wanted = max(2 * FEWEST, min(wanted, n // ITEMS))
-        if queries is None:
-            return sample(segments, wanted)
-        return queries.take(np.random.default_rng(0).permutation(len(queries))[:wanted])
+        self.learned = self.P
+        if queries is not None:
+            return queries.take(rng.permutation(len(queries))[:wanted])
+        rows = np.unique(np.linspace(0, n - 1, min(n, wanted)).astype(int))
+        if SMALL <= n <= TRIED:  # among more items, few landmarks are among the queries
+            self.learned = self.P.take(np.setdiff1d(np.arange(n), rows))
+        return self.P.take(rng.permutation(rows))
 
     def _n_tried(self) -> int:
         """Return how many items methods are tried on: so many that there is time for all."""
@@ -169,9 +176,10 @@ class _Choosing:
     def _built(self, way: Way, whole: bool = False) -> _Trial:
         """Return a method over the items that are tried, or over all."""
         P = self.P if whole else self.some
+        learned = self.learned if whole or self.whole else P
         times = 1.0 if whole else self.times
         started = time.perf_counter()
-        recipe = Recipe.fitted(self.kernel, *way.parts(self.kernel, self.aim.seed), P)
+        recipe = Recipe.fitted(self.kernel, *way.parts(self.kernel, self.aim.seed), learned)
         ids = self.ids if len(P) == len(self.ids) else np.arange(len(P))
         segments = Segments((recipe.build(P, ids),), self.next_id)
         seconds = time.perf_counter() - started
