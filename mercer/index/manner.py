@@ -15,9 +15,8 @@ from mercer.kernels import Prepared
 from mercer.search import BoundScan
 
 K = 10  # items asked for
-MOST, LEAST, PAIRS = 64, 16, 20_000_000  # queries, and pairs compared for them if these are enough
+MOST, LEAST, PAIRS = 256, 16, 20_000_000  # queries, and pairs compared if these are enough
 TURNS = 2  # of each manner
-WORTH = 1.1  # times faster that comparing everything must be
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,6 @@ def fastest(recipe: Recipe, segments: Segments) -> Manner:
     if isinstance(recipe.searcher, BoundScan) and recipe.searcher.n_head is None:
         manners.append(Manner(n, head=False))
     times = [_seconds(one, recipe, segments, P) for one in manners]
-    times[1] *= WORTH
     return manners[times.index(min(times))]
 
 
