@@ -28,7 +28,7 @@ class Manner:
     n_items : int
         How many items there were when it was measured; 0 if it was not.
     everything : bool
-        Whether all items are compared, because the bounds exclude too few of them.
+        Whether all items are compared, because that is faster than using bounds.
     head : bool
         Whether there is a first, cheaper bound; see `mercer.search.heads`.
     """
@@ -46,7 +46,7 @@ class Manner:
     def told(self) -> str:
         """Say it in words."""
         if self.everything:
-            return "all items are compared: the bounds exclude too few"
+            return "all items are compared, which is faster here than bounds"
         return "by bounds" if self.head else "by bounds, without a first, cheaper one"
 
 
