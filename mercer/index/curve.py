@@ -96,7 +96,10 @@ class Curve:
         return np.asarray(np.minimum(found, possible) / np.maximum(possible, 1))
 
     def recall(self, k: int, candidates: int, effort: int | None) -> float | None:
-        """Return the recall to expect; None where k is larger than any that was measured."""
+        """Return the recall to expect; None where k is larger than any that was measured.
+
+        Of more candidates than were found with the effort, no more is expected.
+        """
         asked = k, candidates, effort
         if asked not in self._expected:
             self._expected[asked] = self._recall(*asked)
@@ -109,18 +112,17 @@ class Curve:
     def _recall(self, k: int, candidates: int, effort: int | None) -> float | None:
         if k > self.largest_k:
             return None
-        level = self._level(candidates, effort)
+        level = self._level(effort)
         return float(self.shares(k, min(candidates, int(self.depths[level])), level).mean())
 
-    def _level(self, candidates: int, effort: int | None) -> int:
-        """Return the largest effort tried that is not above the one given.
-
-        Many candidates take an effort of their own.
-        """
+    def effort(self, candidates: int) -> int | None:
+        """Return the least effort tried that nearly always finds so many candidates."""
         enough = np.flatnonzero(self.depths >= candidates)
-        least = int(enough[0]) if len(enough) else len(self.efforts) - 1
-        known = int(np.searchsorted(self.efforts, effort or 0, side="right")) - 1
-        return int(max(known, least, 0))
+        return int(self.efforts[enough[0] if len(enough) else -1]) or None
+
+    def _level(self, effort: int | None) -> int:
+        """Return the largest effort tried that is not above the one given."""
+        return max(0, int(np.searchsorted(self.efforts, effort or 0, side="right")) - 1)
 
     def frontier(self, k: int) -> list[list[float]]:
         """Return pairs of recall and queries per second, of settings that none surpasses in both.
@@ -173,7 +175,7 @@ class Curve:
         return self._chosen[asked]
 
     def _choose(self, k: int, recall: float, sure: bool, effort: int | None) -> Setting:
-        levels = range(len(self.efforts)) if effort is None else [self._level(k, effort)]
+        levels = range(len(self.efforts)) if effort is None else [self._level(effort)]
         found = [self._least(k, recall, sure, level) for level in levels]
         good = [one for one in found if self._reaches(one, k, recall, sure)]
         if sure:

@@ -108,7 +108,8 @@ def _usual(
     if candidates is None:
         found = curve.setting(k, USUAL, effort=effort)
         candidates = max(usual_candidates(k), found.candidates or 0)
-        effort = effort or found.effort
+        effort = effort or max(found.effort or 0, curve.effort(candidates) or 0) or None
+    effort = effort or curve.effort(candidates)
     recall = curve.recall(k, candidates, effort)
     return Plan(candidates, effort, recall=recall, poor=recall is not None and recall < POOR)
 

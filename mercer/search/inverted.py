@@ -35,6 +35,7 @@ SAMPLE = 1000  # vectors from which `reach_` is learned
 CODE_SAMPLE = 10_000  # vectors that the code learns from
 LARGE = 1 << 22  # bytes of codes that do not fit in a cache
 ENOUGH = 2  # times as many rows in the lists that are scanned as are wanted
+SURE = 16  # and as many as nearly all queries need, who do not scan equally many lists
 SPARE = 4  # times √n more rows are requested where some are not allowed
 
 
@@ -169,9 +170,12 @@ class Inverted(Searcher):
         return self.n_probe or _usual_probes(len(self.centroids_))
 
     def depth(self, rows: Any, effort: int) -> int:
-        """Return how many candidates so many lists usually have."""
+        """Return how many candidates so many lists nearly always have.
+
+        Queries that find fewer scan more lists, which says nothing of searches for fewer.
+        """
         n_lists = len(self.centroids_)
-        return len(rows) if effort >= n_lists else effort * len(rows) // (ENOUGH * n_lists)
+        return len(rows) if effort >= n_lists else effort * len(rows) // (SURE * n_lists)
 
     # ---- learning
 
