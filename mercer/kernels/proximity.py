@@ -71,6 +71,10 @@ class ProximityDistribution(Pyramid):
         """All bins have the same coefficient."""
         return 63
 
+    @property
+    def _n_features(self) -> int:
+        return int(self.words.shape[1])
+
     def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
         words = words_of(X, self.words)
         positions = positions_of(X)

@@ -44,6 +44,11 @@ class Pyramid(Kernel):
     def coefficient_shift(self) -> int:
         """How many low bits of a bin's number do not affect its coefficient."""
 
+    @property
+    def _n_features(self) -> int | None:
+        """How many features the vectors of its sets have; None if any number will do."""
+        return None
+
     @abstractmethod
     def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
         """Return bins and counts of a block of checked sets."""
@@ -65,10 +70,11 @@ class Pyramid(Kernel):
         return parts
 
     def sound(self, P: Prepared) -> bool:
-        """Whether every bin has a coefficient and a count."""
+        """Whether every bin has a coefficient and a count, and the sets suit the kernel."""
         bins, counts = P.bins.values, P.counts.values
         return (
-            bins.dtype.kind in "iu"
+            (P.form is None or self._n_features in (None, P.form[1]))
+            and bins.dtype.kind in "iu"
             and counts.dtype.kind in "iuf"
             and bins.shape == counts.shape
             and bins.shape[1] == 1

@@ -84,6 +84,10 @@ class SpatialPyramid(Pyramid):
         """The level is stored above word and place."""
         return len(self.words).bit_length() + (self.n_levels - 1) * int(self.frame.shape[1])
 
+    @property
+    def _n_features(self) -> int:
+        return int(self.words.shape[1])
+
     def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
         words = words_of(X, self.words)
         places = self._places(X)

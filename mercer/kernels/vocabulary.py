@@ -97,6 +97,10 @@ class VocabularyPyramid(Pyramid):
             found[node] = found[self.parents[node]] + 1
         return found
 
+    @property
+    def _n_features(self) -> int:
+        return int(self.centers.shape[1])
+
     def _histograms(self, X: Ragged) -> tuple[Ragged, Ragged]:
         vectors = np.ascontiguousarray(X.values, np.float32)
         n_features = self.centers.shape[1]

@@ -7,8 +7,8 @@ import pytest
 from set_reference import intersection, tree_histograms, unary_codes
 
 import mercer
-from mercer.errors import InputError
-from mercer.kernels import VocabularyPyramid
+from mercer.errors import InputError, StoreError
+from mercer.kernels import Prepared, ProximityDistribution, SpatialPyramid, VocabularyPyramid
 from mercer.kernels.clusters import grow
 
 rng = np.random.default_rng(4)
@@ -140,3 +140,17 @@ def test_bad_arguments():
         KERNEL([[[1.0, 2.0, 3.0]]])
     with pytest.raises(InputError, match="weights is 'depth'"):
         VocabularyPyramid.for_data(SETS, weights="depth")
+
+
+@pytest.mark.parametrize("kind", [VocabularyPyramid, SpatialPyramid, ProximityDistribution])
+def test_stored_sets_of_another_width_are_refused(kind):
+    """A folder may hold clusters that its items were never compared with."""
+    places = np.random.default_rng(1).uniform(0, 9, (len(SETS.values), 2))
+    sets = mercer.Ragged(SETS.values, SETS.offsets, positions=places)
+    kernel = kind.for_data(sets)
+    tree = kernel.prepare(sets).pack()
+    assert len(Prepared.unpack(tree, kernel)) == len(sets)
+    name = "centers" if kind is VocabularyPyramid else "words"
+    narrow = kernel.get_params(deep=False) | {name: getattr(kernel, name)[:, :1]}
+    with pytest.raises(StoreError, match="not what"):
+        Prepared.unpack(tree, kind(**narrow))
