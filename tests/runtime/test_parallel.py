@@ -214,7 +214,7 @@ def test_signals_leave_blas_as_it_was():
         for i in range(300):
             try:
                 signal.setitimer(signal.ITIMER_REAL, (i % 30 + 1) * 1e-5)
-                for _ in range(100):
+                for _ in range(100_000):  # until the signal comes, on a busy machine too
                     parallel.run(int, [()])
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
@@ -223,5 +223,5 @@ def test_signals_leave_blas_as_it_was():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
-    assert interrupted > 200
+    assert interrupted > 290  # Python drops one that falls into a finaliser
     assert_limit_works(before)
