@@ -63,6 +63,8 @@ def planned(
     recipe, _ = state.fitted("search")
     if recall is not None:
         check_recall(recall, candidates, effort)
+    if recipe.exhaustive and state.aim is not None:  # nobody asked for a method without candidates
+        return Plan(recall=1.0)
     if recipe.bounded or recipe.exhaustive:
         return Plan(candidates, effort, recall=1.0 if candidates is None else None)
     effort = effort or searcher.effort  # users may change a parameter between searches

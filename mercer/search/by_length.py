@@ -26,7 +26,7 @@ from mercer.search.base import (
 
 RATIO = 1.15  # between the longest and the shortest row of a group,
 TOGETHER = 64  # unless it has at most this many rows, all of which are candidates
-MORE = 2  # times as many candidates of a group as wanted: in it, too, lengths differ a little
+DEEPER = 4  # times as many candidates of a group, where shorter rows may have hidden better ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +101,9 @@ class ByLength(Searcher):
     ----------
     searcher_ : Searcher
         The same, with what it learned.
-    link_ : ndarray of float64, shape (2,)
-        a and b: the normalised kernel of a row with the value v is rarely above a + b v.
+    link_ : ndarray of float64, shape (3,)
+        a, b and c: the normalised kernel of a row with the value v is rarely above a + b v, and
+        that is rarely above c.
 
     Examples
     --------
@@ -158,7 +159,7 @@ class ByLength(Searcher):
 
     def depth(self, rows: LengthRows, effort: int) -> int:
         """Return what the other searcher finds in the largest group."""
-        return self.searcher_.depth(max(rows.groups, key=len), effort) // MORE
+        return self.searcher_.depth(max(rows.groups, key=len), effort)
 
     @property
     def code_(self) -> Any:
@@ -174,7 +175,7 @@ class ByLength(Searcher):
     def fit(self, Z: Floats, n: int | None = None) -> Self:
         """Fit a copy of the other searcher."""
         self.searcher_ = self.searcher.fresh().fit(Z, n)
-        self.link_ = np.array([1.0, 0.5])  # minus squared distances of unit vectors
+        self.link_ = np.array([1.0, 0.5, 1.0])  # minus squared distances of unit vectors
         return self
 
     def learn_link(self, Zq: Floats, values: Array, cosines: Array) -> None:
@@ -196,7 +197,8 @@ class ByLength(Searcher):
         if slope > 0:  # otherwise these values tell nothing, and the default is as good
             level = c.mean() - slope * v.mean()
             # one standard deviation more: long items are worth a look even if in doubt
-            self.link_ = np.array([level + np.std(c - level - slope * v), slope])
+            level += np.std(c - level - slope * v)
+            self.link_ = np.array([level, slope, max(1.0, c.max(), (level + slope * v).max())])
 
     def _scales(self, Zq: Floats) -> Floats:
         """Return what the values of each query are in proportion to."""
@@ -275,19 +277,23 @@ class ByLength(Searcher):
         slopes = (self.link_[1] / self._scales(Zq)).astype(np.float32)
         for group, numbers, some in _allowed(rows, allowed):
             lengths = rows.lengths[numbers]
-            asked = np.flatnonzero(values[:, -1] < lengths.max())  # no cosine is above 1
+            longest, m = lengths.max(), max(n, TOGETHER)
+            asked = np.flatnonzero(values[:, -1] < self.link_[2] * longest)
             if not len(asked):
                 break
-            found = self.searcher_.candidates(
-                group, np.ascontiguousarray(Zq[asked]), max(MORE * n, TOGETHER), some, effort
-            )
-            estimates = (found.values * slopes[asked] + np.float32(self.link_[0])) * lengths[
-                found.rows
-            ]
-            kept = ids[asked], values[asked]
-            named = np.where(found.rows >= 0, numbers[found.rows], -1)
-            topk.insert(*kept, named, estimates, 0, np.zeros(len(asked), np.int64))
-            ids[asked], values[asked] = kept
+            while len(asked):
+                found = self.searcher_.candidates(
+                    group, np.ascontiguousarray(Zq[asked]), m, some, effort
+                )
+                cosines = found.values * slopes[asked] + np.float32(self.link_[0])
+                best = ids[asked], values[asked]
+                named = np.where(found.rows >= 0, numbers[found.rows], -1)
+                offered = np.zeros(len(asked), np.int64)
+                topk.insert(*best, named, cosines * lengths[found.rows], 0, offered)
+                # rows left out of the group may be longer than those found
+                left = (offered == m) & (cosines.min(axis=1) * longest > best[1][:, -1])
+                ids[asked[~left]], values[asked[~left]] = (one[~left] for one in best)
+                asked, m = asked[left], m * DEEPER
         return Candidates(ids, values)
 
 

@@ -101,6 +101,13 @@ def test_few_items_are_compared_and_the_choice_is_made_when_there_are_more():
     assert evaluate.recall(made.search(Q, K), truth) >= 0.9
 
 
+def test_candidates_do_not_leave_items_out_where_everything_is_compared():
+    X = np.random.default_rng(0).dirichlet(np.ones(8), 500)
+    made = mercer.auto("chi2").fit(X).add(X)
+    assert made.explain().taken == "brute"
+    np.testing.assert_array_equal(made.search(X[:9], 3, candidates=20).ids[:, 0], np.arange(9))
+
+
 def test_ids_and_removals_survive_a_choice():
     names = [f"item {i}" for i in range(len(X))]
     made = mercer.auto("chi2").fit(X).add(X[:300], ids=names[:300])
