@@ -24,7 +24,8 @@ from mercer.search import BoundedSearcher, ByLength, Everything, Rows, Searcher
 
 LINKED, LINKING, LINKS = 2000, 100, 60  # items, queries, candidates: for a link
 BLOCK = 65_536  # items embedded at a time, where the searcher keeps codes and not the vectors
-RATIO = 4  # a segment with fewer than this many times the rows after it is joined with them
+RATIO = 4  # a segment with fewer than this many times the rows after it is joined with them;
+GROWING = 250  # so many times that where rows are just added: copying the others takes less
 
 
 @dataclass(frozen=True)
@@ -142,13 +143,18 @@ class Recipe:
         Few segments remain, however items were added, and a row is moved a few times at most.
         """
         members, n_last, total = segments.members, 1, len(segments.members[-1])
-        while n_last < len(members) and len(members[-n_last - 1]) < RATIO * total:
+        while n_last < len(members) and self._joins(members[-n_last - 1], total):
             n_last += 1
             total += len(members[-n_last])
         if n_last == 1:
             return segments
         joined = self.join(members[-n_last:])
         return segments.with_last(joined, instead_of=n_last)
+
+    def _joins(self, segment: Segment, n_after: int) -> bool:
+        """Whether a segment is joined with the rows after it."""
+        grows = self.searcher.grows and not segment.removed.any()
+        return len(segment) < RATIO * n_after * (GROWING if grows else 1)
 
     def encode(self, X: Any) -> npt.NDArray[np.uint8]:
         """Return the codes of items, where the searcher has codes."""

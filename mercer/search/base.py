@@ -148,12 +148,16 @@ class Searcher(Params):
     by_blocks : bool
         Whether rows built over blocks of vectors and joined are as good as those over all of them,
         and made as fast. Then not all vectors need be in memory together.
+    grows : bool
+        Whether joining rows to all rows of another segment costs little more than building over
+        the joined rows alone.
     """
 
     rows: ClassVar[type[Rows]]
     takes_effort: bool = False
     in_proportion: bool = False
     by_blocks: bool = False
+    grows: bool = False
 
     @property
     def effort(self) -> int | None:

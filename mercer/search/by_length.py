@@ -145,6 +145,11 @@ class ByLength(Searcher):
         return self.searcher.by_blocks
 
     @property
+    def grows(self) -> bool:  # type: ignore[override]
+        """Whether the other searcher's rows grow cheaply."""
+        return self.searcher.grows
+
+    @property
     def effort(self) -> int | None:
         """The effort of the other searcher."""
         return self.searcher.effort

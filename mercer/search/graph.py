@@ -47,7 +47,7 @@ class GraphRows(Rows):
 class Graph(Searcher):
     """Every row linked to near ones; a query walks along the links towards its neighbours.
 
-    Rows are added one by one, so that the same rows always make the same graph.
+    Rows are added one by one, so that the same rows, added in the same way, make the same graph.
 
     Parameters
     ----------
@@ -78,6 +78,7 @@ class Graph(Searcher):
     rows = GraphRows
     learned = ("scale_",)
     takes_effort = True
+    grows = True
 
     @property
     def effort(self) -> int | None:
@@ -119,22 +120,19 @@ class Graph(Searcher):
         """Round the vectors and link them."""
         self._require_fitted()
         with parallel.one_faiss_thread() as faiss:
-            index = self._empty(faiss)
-            index.hnsw.efConstruction = self.ef_build
-            index.add(np.ascontiguousarray(Z))
-            hnsw = index.hnsw
-            storage = faiss.downcast_index(index.storage)
-            return GraphRows(
-                faiss.vector_to_array(storage.codes).reshape(index.ntotal, index.d),
-                faiss.vector_to_array(hnsw.levels),
-                faiss.vector_to_array(hnsw.neighbors),
-                int(hnsw.entry_point),
-            )
+            return self._with(faiss, self._empty(faiss), Z)
 
     def join(self, several: Sequence[Any], kept: Sequence[Ids]) -> GraphRows:
-        """Link the `kept` rows of several anew, by their rounded vectors."""
+        """Link the `kept` rows of several by their rounded vectors; the first keep their links.
+
+        If not all of the first are kept, all rows are linked anew.
+        """
+        grows = len(kept[0]) == len(several[0]) > 0
         parts = [self._decoded(rows, some) for rows, some in zip(several, kept, strict=True)]
-        return self.build(np.concatenate(parts))
+        if not grows:
+            return self.build(np.concatenate(parts))
+        with parallel.one_faiss_thread() as faiss:
+            return self._with(faiss, self._linked(several[0]), np.concatenate(parts[1:]))
 
     def without(self, rows: GraphRows, gone: Ids) -> GraphRows:
         """Return the graph without the links that lead to some rows; see `Searcher`."""
@@ -153,6 +151,18 @@ class Graph(Searcher):
             moved = np.take_along_axis(left, order, 1)
             lists[places[hit]] = moved.reshape(-1, places.shape[1], self.n_links)
         return GraphRows(rows.codes, rows.levels, links, rows.entry)
+
+    def _with(self, faiss: Any, index: Any, Z: Floats) -> GraphRows:
+        """Link more vectors into faiss's graph, and return what it then holds."""
+        hnsw, storage = index.hnsw, faiss.downcast_index(index.storage)
+        hnsw.efConstruction = self.ef_build
+        index.add(np.ascontiguousarray(Z))
+        return GraphRows(
+            faiss.vector_to_array(storage.codes).reshape(index.ntotal, index.d),
+            faiss.vector_to_array(hnsw.levels),
+            faiss.vector_to_array(hnsw.neighbors),
+            int(hnsw.entry_point),
+        )
 
     def _empty(self, faiss: Any) -> Any:
         d = self.scale_.shape[1]

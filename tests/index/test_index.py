@@ -106,6 +106,18 @@ def test_many_segments(monkeypatch, n_components):
     np.testing.assert_array_equal(made.search(QUERIES, 7).ids, before.ids)
 
 
+def test_a_graph_grows_in_one_segment_until_rows_are_removed():
+    made = mercer.graph("chi2", n_landmarks=50).fit(LARGE, measure=False)
+    for start in range(0, 2000, 100):
+        made.add(LARGE[start : start + 100])
+    assert made.info()["segments"] == 1
+    made.remove([0])  # a graph cannot lose rows: linking all of them anew must be worth it
+    made.add(LARGE[2000:2100])
+    assert made.info()["segments"] == 2
+    found = made.search(LARGE[1:2100], 1).ids[:, 0]
+    assert np.mean(found == np.arange(1, 2100)) > 0.98
+
+
 def test_single_additions_do_not_pile_up():
     made = mercer.exact("chi2", n_landmarks=20, n_components=8).fit(HISTOGRAMS)
     for row in range(64):

@@ -153,3 +153,25 @@ def test_a_graph_forgets_the_links_to_some_rows(n_links):
     found = graph.candidates(left, Z[gone], n=10).rows
     assert not np.isin(found, np.setdiff1d(gone, [left.entry])).any()
     assert graph.without(rows, gone[:0]).links.tolist() == rows.links.tolist()
+
+
+def test_joined_rows_are_linked_into_the_graph_of_the_first():
+    """Half of the rows keep their links; what walks find is as good as in a graph built at once."""
+    rng = np.random.default_rng(0)
+    Z, Q = (rng.normal(size=(n, 6)).astype(np.float32) for n in (2000, 100))
+    graph = Graph(n_links=8).fit(Z)
+    parts = [graph.build(Z[:1000]), graph.build(Z[1000:])]
+    every = np.arange(1000)
+    joined, whole = graph.join(parts, [every, every]), graph.build(Z)
+    assert graph.is_sound(joined, 6)
+    np.testing.assert_array_equal(joined.codes, whole.codes)
+    np.testing.assert_array_equal(joined.levels[:1000], parts[0].levels)
+    best = graph.candidates(whole, Q, n=10, effort=2000)
+    shares = [share_found(graph.candidates(rows, Q, 10, effort=40), best.rows)
+              for rows in (joined, whole)]  # fmt: skip
+    assert min(shares) > 0.97
+    fewer = graph.join(parts, [every[1:], every])
+    assert graph.is_sound(fewer, 6)
+    np.testing.assert_array_equal(
+        fewer.links, graph.build(graph._decoded(whole, np.arange(1, 2000))).links
+    )
