@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +27,12 @@ from mercer.search.base import (
     only_allowed,
 )
 from mercer.search.decoded import compared_one_by_one, nearest
+from mercer.search.packed import packed_lists
 
 ROUNDS, POINTS = 8, 64  # of k-means, and the most vectors that it learns a centroid from
 BLOCK = 16_384  # rows assigned and encoded in one task
 SAMPLE = 1000  # vectors from which `reach_` is learned
 CODE_SAMPLE = 10_000  # vectors that the code learns from
-LARGE = 1 << 22  # bytes of codes that do not fit in a cache
 ENOUGH = 2  # times as many rows in the lists that are scanned as are wanted
 SURE = 16  # and as many as nearly all queries need, who do not scan equally many lists
 SPARE = 4  # times √n more rows are requested where some are not allowed
@@ -313,12 +312,12 @@ class Inverted(Searcher):
 
     def _scanned(self, rows: ListRows, V: Floats, n: int, n_probe: int) -> Candidates:
         lists = self._probed(V, n_probe)
-        fast = rows.derived("faiss", lambda: self._fast(rows))
+        packed = rows.derived("faiss", lambda: packed_lists(self.code_, rows))
         far = np.zeros(lists.shape, np.float32)  # distances to centroids, which codes do not need
         distances, found = np.empty((len(V), n), np.float32), np.empty((len(V), n), np.int64)
         with parallel.one_faiss_thread() as faiss:
             arrays = [faiss.swig_ptr(A) for A in (lists, far, distances, found)]
-            fast.index.search_preassigned_c(len(V), faiss.swig_ptr(V), n, *arrays, False)
+            packed.index.search_preassigned_c(len(V), faiss.swig_ptr(V), n, *arrays, False)
         negate(distances, found)
         return Candidates(found, distances)
 
@@ -337,40 +336,6 @@ class Inverted(Searcher):
 
     def _decoded(self, rows: ListRows, some: Ids) -> Floats:
         return self.code_.decode_mixed(rows.codes[rows.places[some]])
-
-    # ---- faiss
-
-    def _fast(self, rows: ListRows) -> _Fast:
-        with parallel.one_faiss_thread() as faiss:
-            return _fast_lists(faiss, self, rows)
-
-
-class _Fast(NamedTuple):
-    """faiss's lists, and the quantiser that must live as long as they do."""
-
-    index: Any
-    quantiser: Any
-
-
-def _fast_lists(faiss: Any, lists: Inverted, rows: ListRows) -> _Fast:
-    """Return faiss's inverted file over the codes, packed for its fast scan."""
-    n_lists, width = lists.centroids_.shape
-    quantiser = faiss.IndexFlatL2(width)
-    slow = faiss.IndexIVFPQ(quantiser, width, n_lists, len(lists.code_.centroids_), 4)
-    slow.pq, slow.by_residual, slow.is_trained = lists.code_.quantiser(faiss), False, True
-    codes, numbers = np.ascontiguousarray(rows.codes), rows.numbers.astype(np.int64)
-    for i, (start, stop) in enumerate(pairwise(rows.offsets.tolist())):
-        if start < stop:
-            slow.invlists.add_entries(
-                i, stop - start, faiss.swig_ptr(numbers[start:stop]),
-                faiss.swig_ptr(codes[start:stop]),
-            )  # fmt: skip
-    slow.ntotal = len(codes)
-    fast = faiss.IndexIVFPQFastScan(slow)
-    fast.nprobe = n_lists  # room for the numbers of all lists: concurrent searches share it
-    # list by list, each read once for all queries; or query by query, while the codes stay in cache
-    fast.implem = 13 if codes.nbytes > LARGE else 11
-    return _Fast(fast, quantiser)
 
 
 def _usual_lists(n: int) -> int:

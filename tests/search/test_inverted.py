@@ -13,7 +13,7 @@ from mercer import evaluate
 from mercer.codes import Product, Sign
 from mercer.errors import InputError, StoreError
 from mercer.index import searching
-from mercer.search import Inverted, Scan, decoded, inverted
+from mercer.search import Inverted, Scan, decoded, packed
 from mercer.search._code_loops import choose_lists
 from mercer.testing import check_searcher
 
@@ -293,7 +293,7 @@ def test_lists_are_joined_as_if_built_at_once(lists):
 def test_both_ways_to_scan_find_the_same(lists, monkeypatch):
     """Query by query, and list by list where there are many codes."""
     expected = lists.candidates(Q, 40, effort=8)
-    monkeypatch.setattr(inverted, "LARGE", 0)
+    monkeypatch.setattr(packed, "LARGE", 0)
     found = Built(lists.searcher, Z).candidates(Q, 40, effort=8)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-6)
     for i in range(len(Q)):  # those that tie with the last may differ
