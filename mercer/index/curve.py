@@ -117,8 +117,13 @@ class Curve:
 
     def effort(self, candidates: int) -> int | None:
         """Return the least effort tried that nearly always finds so many candidates."""
-        enough = np.flatnonzero(self.depths >= candidates)
-        return int(self.efforts[enough[0] if len(enough) else -1]) or None
+        enough = (effort for effort, depth in self._reached if depth >= candidates)
+        return next(enough, self._reached[-1][0]) or None
+
+    @lazy
+    def _reached(self) -> list[tuple[int, int]]:
+        """Every effort and its depth, as every search needs them."""
+        return list(zip(self.efforts.tolist(), self.depths.tolist(), strict=True))
 
     def _level(self, effort: int | None) -> int:
         """Return the largest effort tried that is not above the one given."""

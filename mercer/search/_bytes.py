@@ -110,19 +110,20 @@ _one, _several = _block(1), _block(QUERIES)
 
 @cached_njit(nogil=True)
 def tile(  # type: ignore[no-untyped-def]
-    codes, leads, first_block, n_blocks, words, factors, out
+    codes, leads, first_block, step, n_blocks, words, factors, out
 ):
     """Fill out[i, j] = a c·c' + b + d first_j + e residual_j, with (a, b, d, e) = factors[i].
 
-    Column j is row j of the blocks from `first_block` on. `codes`, of shape (blocks, n_words,
-    4 LANES), hold unsigned bytes, word by word, the rows of a block side by side; `leads`, of
-    shape (blocks, 2, LANES), the first component and the residual; `words`, of shape (n, n_words),
-    four signed bytes each. The number of queries n is 1 or a multiple of QUERIES.
+    Column j is row j of every `step`-th block from `first_block` on. `codes`, of shape (blocks,
+    n_words, 4 LANES), hold unsigned bytes, word by word, the rows of a block side by side;
+    `leads`, of shape (blocks, 2, LANES), the first component and the residual; `words`, of shape
+    (n, n_words), four signed bytes each. The number of queries n is 1 or a multiple of QUERIES.
     """
     if words.shape[0] == 1:
         for block in range(n_blocks):
-            _one(codes, leads, first_block + block, words, factors, 0, out, block * LANES)
+            _one(codes, leads, first_block + block * step, words, factors, 0, out, block * LANES)
         return
     for query in range(0, words.shape[0], QUERIES):
         for block in range(n_blocks):
-            _several(codes, leads, first_block + block, words, factors, query, out, block * LANES)
+            row = first_block + block * step
+            _several(codes, leads, row, words, factors, query, out, block * LANES)

@@ -26,11 +26,12 @@ from mercer.search.heads import Head, choose
 EPSILON = np.finfo(np.float32).eps
 TILE_ROWS = 1024  # of a tile, at least;
 TILE_VALUES = 1 << 18  # with few queries, more rows, up to a megabyte of bounds,
-MOST_TILE_ROWS, SEED_ROWS = 1 << 16, 1 << 14  # but few enough for several tiles
+MOST_TILE_ROWS = 1 << 16  # but few enough for several tiles
 DENSE = 1 / 8  # share of a tile reaching its floors above which the next is multiplied as a whole
 FEW = 1 / 4  # share of rows allowed up to which they are copied out
 LEAST_SEEN = 4096  # rows seen before a query is given up for having too many candidates
-SEED_SHARE = 4  # every fourth tile is searched for a first threshold, and at least SEED_ROWS
+SEED_SHARE, SEED_ROWS = 4, 1 << 14  # a fourth of the rows is searched for a first threshold,
+# and about so many at least
 SEED_CHOICE = 3  # times as many rows as wanted are compared by all components
 
 
@@ -165,10 +166,11 @@ class _View:
         step = max(1, min(SEED_SHARE, len(self) // SEED_ROWS))
         for start, tile in self._tiles(Zq, residual, step):
             if len(self.checked):
-                tile[:, ~self.checked[start : start + tile.shape[1]]] = -np.inf
+                columns = np.arange(start, start + tile.shape[1])
+                tile[:, ~self.checked[self._skipping(columns, step)]] = -np.inf
             topk.update(*heap, tile, start)
-        rows, values = heap
-        rows[np.isneginf(values)] = -1
+        columns, values = heap
+        rows = np.where(np.isneginf(values), -1, self._skipping(columns, step))
         _loops.products(scaled, self.Z, rows, values)
         rows, values = topk.ordered(rows, values)
         return Candidates(self._original(rows[:, :n]), values[:, :n])
@@ -198,21 +200,38 @@ class _View:
         return Candidates(self._original(rows), bounds, np.isposinf(floors))
 
     def _tiles(self, Zq: Floats, residual: float, step: int = 1) -> Iterator[tuple[int, Floats]]:
-        """Yield the first row and the first bounds of every tile, or of every `step`-th."""
+        """Yield the first column and the first bounds of every tile.
+
+        Columns are rows or, with a step, every `step`-th of them; see `_skipping`.
+        """
         q = _scaled(Zq, residual) if self.head is None else self.head.queries(Zq, residual)
         height = max(TILE_VALUES // len(Zq) // TILE_ROWS, 1) * TILE_ROWS
-        # a sample comes from many places
-        height = min(height, MOST_TILE_ROWS if step == 1 else SEED_ROWS // step)
-        buffer = np.empty((len(Zq), min(height, len(self))), np.float32)
-        for span in parallel.spans(len(self), height)[::step]:
+        n_columns = self._n_columns(step)
+        buffer = np.empty((len(Zq), min(height, MOST_TILE_ROWS, n_columns)), np.float32)
+        for span in parallel.spans(n_columns, min(height, MOST_TILE_ROWS)):
             tile = buffer
             if span.stop - span.start < buffer.shape[1]:
                 tile = np.empty((len(Zq), span.stop - span.start), np.float32)
+            rows = slice(span.start * step, min(span.stop * step, len(self)), step)
             if self.head is None:
-                np.matmul(q, self.Z[span].T, out=tile)  # type: ignore[call-overload]
+                np.matmul(q, self.Z[rows].T, out=tile)  # type: ignore[call-overload]
             else:
-                self.head.fill(q, span, tile)
+                self.head.fill(q, rows, tile)
             yield span.start, tile
+
+    def _n_columns(self, step: int) -> int:
+        """Return how many rows remain if only every `step`-th group of adjacent rows is taken."""
+        before, last = divmod(len(self), self._together * step)
+        return before * self._together + min(last, self._together)
+
+    def _skipping(self, columns: Ids, step: int) -> Ids:
+        """Return the row that each column of a tile stands for."""
+        groups, inside = np.divmod(columns, self._together)
+        return np.asarray(groups * (self._together * step) + inside)
+
+    @property
+    def _together(self) -> int:
+        return 1 if self.head is None else self.head.together
 
     def _original(self, rows: Ids) -> Ids:
         """Turn row numbers of the view into numbers among all rows."""

@@ -212,7 +212,9 @@ class Graph(Searcher):
             else:
                 how = faiss.SearchParametersHNSW(efSearch=math.ceil(ef * len(rows) / len(allowed)))
                 how.sel = faiss.IDSelectorBitmap(np.packbits(allowed.mask, bitorder="little"))
-            distances, found = linked.search(Zq, n, params=how)
+            distances, found = np.empty((len(Zq), n), np.float32), np.empty((len(Zq), n), np.int64)
+            arrays = [faiss.swig_ptr(A) for A in (distances, found)]  # the wrapper takes 5 µs more
+            linked.search_c(len(Zq), faiss.swig_ptr(Zq), n, *arrays, how)
         negate(distances, found)
         return Candidates(found, distances)
 

@@ -23,7 +23,15 @@ ROWS = 1 << 14  # turned into bytes in one go
 
 
 class Head(ABC):
-    """Bounds of all rows from their leading components."""
+    """Bounds of all rows from their leading components.
+
+    Attributes
+    ----------
+    together : int
+        How many adjacent rows count as one where `fill` skips rows.
+    """
+
+    together = 1
 
     @abstractmethod
     def queries(self, Zq: Floats, residual: float = 1.0) -> object:
@@ -31,7 +39,10 @@ class Head(ABC):
 
     @abstractmethod
     def fill(self, q: object, rows: slice, tile: Floats) -> Floats:
-        """Return the bounds of these rows, shape (n_queries, n_rows), in `tile` if it fits."""
+        """Return the bounds of these rows, shape (n_queries, n_rows), in `tile` if it fits.
+
+        With a step, only every so many groups of adjacent rows are meant.
+        """
 
 
 def choose(Z: Floats, n_head: int | None) -> Head | None:
@@ -86,6 +97,8 @@ class ByteHead(Head):
     for any m, such as the mean of the codes, and only the first product depends on the row.
     """
 
+    together = _bytes.LANES
+
     def __init__(self, Z: Floats, n_head: int) -> None:
         self.n_head = n_head
         body = Z[:, 1:n_head]
@@ -136,11 +149,12 @@ class ByteHead(Head):
     def fill(self, q: object, rows: slice, tile: Floats) -> Floats:
         """Return the bounds, as a product of bytes; `rows` must begin at a block."""
         assert isinstance(q, _Codes)
-        first, n_rows = rows.start // _bytes.LANES, rows.stop - rows.start
+        first, n_rows = rows.start // _bytes.LANES, tile.shape[1]
         n_blocks = -(-n_rows // _bytes.LANES)
         shape = len(q.words), n_blocks * _bytes.LANES
         whole = tile if tile.shape == shape else np.empty(shape, np.float32)
-        _bytes.tile(self.codes, self.leads, first, n_blocks, q.words, q.factors, whole)
+        step = rows.step or 1
+        _bytes.tile(self.codes, self.leads, first, step, n_blocks, q.words, q.factors, whole)
         if whole is tile:
             return tile
         tile[:] = whole[: len(tile), :n_rows]

@@ -11,6 +11,7 @@ from zoo import VECTORS
 from mercer.embeddings import KernelPCA
 from mercer.errors import InputError
 from mercer.search import BoundScan, bounds
+from mercer.search._bytes import AVAILABLE, LANES
 from mercer.search.bounds import SEED_ROWS, SEED_SHARE
 from mercer.testing import check_searcher
 
@@ -122,14 +123,32 @@ def test_seeds_rank_by_half_the_residual(d, share):
     assert (named >= best[:, -1:] - 1e-4).mean() > 0.7
 
 
-def test_seeds_look_at_a_part_of_many_rows():
-    Z = vectors(70_000, 8)
-    found = Built(BoundScan(), Z).seeds(Z[:4], 5)
-    assert found.rows.shape == (4, 5)
-    assert (found.rows >= 0).all()
-    rows = SEED_ROWS // SEED_SHARE  # so many where queries are few
-    tiles = {row // rows % SEED_SHARE for row in found.rows.ravel().tolist()}
-    assert tiles == {0}
+@pytest.mark.parametrize("d, together", [(8, 1), (70, LANES if AVAILABLE else 1)])
+@pytest.mark.parametrize("n_queries", [1, 4, 300])
+def test_seeds_look_at_a_part_of_many_rows(d, together, n_queries):
+    """Every fourth row, or every fourth group of rows that are stored together."""
+    Z = vectors(SEED_ROWS * SEED_SHARE + 21, d)
+    found = Built(BoundScan(), Z).seeds(Z[:n_queries], 5)
+    assert found.rows.shape == (n_queries, 5)
+    assert (found.rows // together % SEED_SHARE == 0).all()
+    looked_at = np.flatnonzero(np.arange(len(Z)) // together % SEED_SHARE == 0)
+    V = Z[:n_queries].astype(np.float64) @ Z[looked_at].T
+    V -= 0.5 * np.outer(Z[:n_queries, -1], Z[looked_at, -1])
+    best = looked_at[V.argmax(axis=1)]
+    assert (found.rows == best[:, None]).any(axis=1).mean() > 0.95
+
+
+@pytest.mark.parametrize("d", [8, 70])
+@pytest.mark.parametrize("extra", [0, 5, 16, 37, 64])
+def test_seeds_are_rows_that_are_there_and_allowed(d, extra):
+    """However the last group of rows is cut off."""
+    Z = vectors(SEED_ROWS * 2 + extra, d)
+    allowed = rng.random(len(Z)) < 0.5
+    found = Built(BoundScan(), Z).seeds(Z[:3], 2000, allowed)
+    assert found.rows.min() >= 0
+    assert found.rows.max() < len(Z)
+    assert allowed[found.rows].all()
+    assert all(len(np.unique(row)) == len(row) for row in found.rows)
 
 
 @pytest.mark.parametrize("n_queries", [1, 3, 40, 256, 300])
