@@ -1,7 +1,7 @@
 """One query at a time, or few: what a question costs beyond its own work.
 
 χ² as a user's function on SIFT. The efforts are the least that find .95 in `peers` with 200,000
-rows; what is not installed is left out.
+rows; exact and klsh are there for what a call costs. What is not installed is left out.
 
 scripts/bench latency
 """
@@ -24,6 +24,8 @@ EFFORTS: dict[str, Effort] = {
     "inverted-own": {"effort": 24, "candidates": 60},
     "inverted": {"effort": 24, "candidates": 60},
     "graph-own": {"effort": 60, "candidates": 40},
+    "exact": {},
+    "klsh": {"candidates": 100},
     "root-ivf": {"n_probe": 24, "candidates": 60},
     "usearch": {"ef": 48},
 }
@@ -46,13 +48,18 @@ def asking(rival: Rival, Q: Any, batch: int, k: int, effort: Effort) -> Callable
 
 
 def measure(task: Task, threads: int, k: int, rounds: int) -> list[list[Any]]:
-    """Return rows of the table: microseconds of a query, of each rival and batch."""
+    """Return rows of the table: microseconds of a query, of each rival and batch.
+
+    The last column is what a query costs alone beyond its share in the largest batch.
+    """
     rivals = built(task, threads)
     rows: list[list[Any]] = [[rival.name, rival.threads] for rival in rivals.values()]
     for batch in BATCHES:
         calls = [asking(r, task.Q, batch, k, EFFORTS[name]) for name, r in rivals.items()]
         for row, seconds in zip(rows, compare(*calls, rounds=rounds, at_least=0.2), strict=True):
             row.append(round(1e6 * seconds / batch))
+    for row in rows:
+        row.append(row[2] - row[1 + len(BATCHES)])
     return rows
 
 
@@ -65,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     task = TASKS[asked.task](asked.rows, BATCHES[-1])
     print(f"{task.name}, {len(task.X)} rows, k=10: microseconds a query, asked so many at a time")
-    table(["", "threads", *map(str, BATCHES)], measure(task, asked.threads, 10, asked.rounds))
+    head = ["", "threads", *map(str, BATCHES), "alone - share"]
+    table(head, measure(task, asked.threads, 10, asked.rounds))
 
 
 if __name__ == "__main__":

@@ -77,6 +77,16 @@ class Exact(Mercer):
         return [{"candidates": 10}, {"candidates": 20}, {}]
 
 
+class Klsh(Mercer):
+    """Bits of kernelized LSH."""
+
+    method = "klsh"
+
+    def efforts(self) -> list[Effort]:
+        """Return numbers of candidates."""
+        return [{"candidates": n} for n in (100, 200, 400, 800)]
+
+
 class KpcaLsh(Mercer):
     """Bits of kernel PCA."""
 

@@ -68,6 +68,7 @@ RIVALS: dict[str, Entry] = {
     "fpsim2": Entry("fpsim2_exact", "FPSim2", "FPSim2"),
     **_ours("brute_force", "BruteForce"),
     **_ours("exact", "Exact"),
+    **_ours("klsh", "Klsh"),
     **_ours("kpca_lsh", "KpcaLsh"),
     **_ours("kpca_pq", "KpcaPq"),
     **_ours("inverted", "Inverted"),
