@@ -262,7 +262,7 @@ def test_latency_asks_all_queries_in_blocks(bench, task, monkeypatch):
     monkeypatch.setattr(latency, "EFFORTS", {"inverted": {"candidates": 40}})
     monkeypatch.setattr(latency, "compare", lambda *calls, **_: [len(call()) for call in calls])
     rows = latency.measure(task, 1, K, 1)
-    assert rows == [["mercer.inverted", 1, 1_000_000, 1_000_000]]
+    assert rows == [["mercer.inverted", 1, 1_000_000, 1_000_000, 0]]
     rival = SimpleNamespace(search=lambda Q, k: Q[:, 0].tolist())
     ask = latency.asking(rival, task.Q, 16, K, {})
     assert ask() + ask() + ask() == task.Q[:, 0].tolist()
