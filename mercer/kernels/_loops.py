@@ -20,7 +20,10 @@ from numba.extending import overload
 from mercer.runtime.jit import FAST, cached_njit
 from mercer.runtime.machine import bits_of, borrow, float_of, frozen, prefetch
 
-EXACT_TERMS = FAST | {"fastmath": {"nnan", "ninf", "nsz", "arcp", "contract"}}
+EXACT_TERMS = FAST | {
+    "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract"},
+    "forceinline": True,  # left to LLVM, speed differed by a third from one compilation to the next
+}
 # for functions that handle infinity and NaN themselves; sums under a condition stay scalar
 WITH_INFINITY = FAST | {"fastmath": {"reassoc", "nsz", "arcp", "contract"}}
 AHEAD = 8  # rows between prefetching and using a row: 1.5 times the speed on random rows
