@@ -107,7 +107,7 @@ class Embedding(Params):
     @border
     def query(self, X: Any, *, n_jobs: int | None = None) -> Floats:
         """Return the vectors of queries; most embeddings treat queries like items."""
-        return self.transform(X)
+        return self._transform(self._prepared(X))
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """Learn from items and return their vectors."""

@@ -95,6 +95,9 @@ def over(
     n: int, step: int, function: Callable[[slice], Any], label: str, *, n_jobs: int | None = None
 ) -> None:
     """Call ``function(span)`` for slices of `step` that make up ``range(n)``, as `run` does."""
+    if asked.at_work and 0 < n <= step:  # as in every search for few queries
+        function(slice(0, n))
+        return
     run(function, [(span,) for span in spans(n, step)], label, n_jobs=n_jobs)
 
 

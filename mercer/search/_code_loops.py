@@ -10,6 +10,20 @@ AHEAD = 8  # codes between prefetching and using one
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
 
 
+@cached_njit(nogil=True)
+def lay_out(projections, weights, turned):  # type: ignore[no-untyped-def]
+    """Copy projections with zeros up to the last bit of the last byte, in two orders.
+
+    In `turned` the halves of each byte are swapped: faiss puts the first quantiser into the low
+    half of a byte, and numpy the first bits into the high one.
+    """
+    n_bits = projections.shape[1]
+    for i in range(weights.shape[0]):
+        for j in range(weights.shape[1]):
+            weights[i, j] = projections[i, j] if j < n_bits else 0
+            turned[i, j ^ 4] = weights[i, j]
+
+
 @cached_njit(**OPTIONS)
 def asymmetric_scores(weights, codes, rows, out):  # type: ignore[no-untyped-def]
     """Fill out[i, j] with Σ_b ± weights[i, b], the signs being the bits of code rows[i, j].
