@@ -9,6 +9,7 @@ import numpy.typing as npt
 from mercer import items, kernels
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
+from mercer.runtime import parallel
 from mercer.runtime.border import border
 from mercer.runtime.lazy import forget, lazy
 from mercer.runtime.params import Params
@@ -70,6 +71,7 @@ class Embedding(Params):
         return True
 
     @border
+    @parallel.without_blas_threads
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from items and return self.
 

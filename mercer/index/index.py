@@ -21,6 +21,7 @@ from mercer.index.recipe import Recipe
 from mercer.index.searching import DISPROVED, Search, certified
 from mercer.index.state import State
 from mercer.kernels import Kernel
+from mercer.runtime import parallel
 from mercer.runtime.border import about, border
 from mercer.runtime.locks import Lock
 from mercer.runtime.params import check_number
@@ -84,6 +85,7 @@ class Index(Readable):
     # ---- learning and filling
 
     @border
+    @parallel.without_blas_threads
     def fit(self, X: Any, y: Any = None, *, queries: Any = None, measure: bool = True) -> Self:
         """Learn the embedding from items, forget what was added before, and return self.
 
@@ -132,6 +134,7 @@ class Index(Readable):
 
     @border
     @tells_damage
+    @parallel.without_blas_threads
     def add(
         self, X: Any, ids: Any = None, *, n_jobs: int | None = None,
         show_progress: bool | None = None,
@@ -156,6 +159,7 @@ class Index(Readable):
 
     @border
     @tells_damage
+    @parallel.without_blas_threads
     def remove(self, ids: Any) -> Self:
         """Remove items by their ids and return self; unknown ids are an error.
 
@@ -171,6 +175,7 @@ class Index(Readable):
 
     @border
     @tells_damage
+    @parallel.without_blas_threads
     def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
         """Rebuild all items as one segment, without removed items, and return self."""
         with self._changing.held():
@@ -276,6 +281,7 @@ class Index(Readable):
 
     @border
     @tells_damage
+    @parallel.without_blas_threads
     def calibrate(self, Q: Any, probability: float = 0.95, *, n_jobs: int | None = None) -> Self:
         """Learn from typical queries how far the bounds may be relaxed.
 

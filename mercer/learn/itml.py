@@ -15,6 +15,7 @@ from mercer.kernels.sampling import sampled
 from mercer.learn.constraints import Constraints, from_labels
 from mercer.learn.projections import Outcome, Problem
 from mercer.learn.spaces import BasisSpace, Space, VectorSpace
+from mercer.runtime import parallel
 from mercer.runtime.border import about, border
 from mercer.runtime.params import Params, check_count, check_number
 
@@ -138,6 +139,7 @@ class ITML(Params):
     # ---- learning
 
     @border
+    @parallel.without_blas_threads
     def fit(self, X: Any, y: Any, *, show_progress: bool | None = None) -> Self:
         """Learn from labels or constraints, forgetting what was learned before; return self.
 
@@ -161,6 +163,7 @@ class ITML(Params):
         return self
 
     @border
+    @parallel.without_blas_threads
     def partial_fit(self, X: Any, y: Any, *, show_progress: bool | None = None) -> Self:
         """Learn from further constraints, starting from what was learned before; return self.
 

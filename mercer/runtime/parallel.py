@@ -7,6 +7,7 @@ long as one call, so none is left to disturb a child forked later.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import weakref
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from itertools import product
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -22,6 +23,9 @@ from mercer.errors import InputError
 from mercer.runtime import progress
 from mercer.runtime.border import asked
 from mercer.runtime.locks import Lock
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 def count(n_jobs: int | None = None) -> int:
@@ -77,18 +81,39 @@ def run(
         How many threads, see `count`.
     """
     tasks = list(tasks)
-    if asked.at_work:  # inside a task: BLAS is held already
+    if asked.at_work:  # inside a task
         return [function(*task) for task in tasks]
+    return holding_blas(_run, function, tasks, label, n_jobs)
+
+
+def holding_blas(function: Callable[..., Result], *args: Any) -> Result:
+    """Call ``function(*args)`` with BLAS and LAPACK held to one thread.
+
+    Their threads wait for each other at full speed: beside other programs, or for small matrices,
+    two of them take many times as long as one.
+    """
+    if asked.at_work:  # held already
+        return function(*args)
     call = _Call()
     try:  # no context manager: an interruption at its first line would not be noticed
         _blas.enter(call)
-        return _run(function, tasks, label, n_jobs)
+        return function(*args)
     finally:
         try:
             _blas.leave(call)
         except BaseException:  # an interruption: try again, to the end
             _blas.leave(call)
             raise
+
+
+def without_blas_threads(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let a function be called by `holding_blas`; use it as a decorator."""
+
+    @functools.wraps(function)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return holding_blas(functools.partial(function, *args, **kwargs))
+
+    return call
 
 
 def over(

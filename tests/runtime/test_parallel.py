@@ -10,11 +10,14 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 from zoo import HISTOGRAMS, VECTORS
 
+import mercer
 from mercer import evaluate, kernels
+from mercer.embeddings import KernelPCA
 from mercer.errors import InputError
+from mercer.learn import ITML
 from mercer.runtime import parallel
 
 
@@ -225,3 +228,34 @@ def test_signals_leave_blas_as_it_was():
         signal.signal(signal.SIGALRM, old)
     assert interrupted > 290  # Python drops one that falls into a finaliser
     assert_limit_works(before)
+
+
+LEARNERS = {
+    "exact": lambda: mercer.exact("chi2", n_landmarks=60).fit(HISTOGRAMS),
+    "klsh": lambda: mercer.klsh("chi2", n_bits=32, n_landmarks=60, subset=10).fit(HISTOGRAMS),
+    "kpca_lsh": lambda: mercer.kpca_lsh("chi2", n_bits=32, n_landmarks=60).fit(HISTOGRAMS),
+    "embedding": lambda: KernelPCA("chi2", n_landmarks=60).fit(HISTOGRAMS),
+    "itml": lambda: ITML(kernel="chi2").fit(HISTOGRAMS, np.arange(len(HISTOGRAMS)) % 3),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_linear_algebra_of_fit_runs_on_one_thread(name, monkeypatch):
+    """Threads of LAPACK wait at full speed: they cost others their cores and gain nothing here."""
+    seen = []
+
+    def watched(function):
+        def call(*args, **kwargs):
+            seen.append(blas_threads())
+            return function(*args, **kwargs)
+
+        return call
+
+    for name_of in ("eigh", "qr", "svd", "eigvalsh"):
+        monkeypatch.setattr(np.linalg, name_of, watched(getattr(np.linalg, name_of)))
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        LEARNERS[name]()
+        assert blas_threads() == before
+    assert seen
+    assert all(set(threads) == {1} for threads in seen)
