@@ -70,6 +70,10 @@ class Prepared:
             {name: items.join([one.parts[name] for one in several]) for name in first.parts}
         )
 
+    def replaced(self, **parts: Any) -> Prepared:
+        """Return the same items with other parts in place of those named."""
+        return self._with(self.parts | parts)
+
     def _with(self, parts: dict[str, Any]) -> Prepared:
         return Prepared(self.kernel, parts, self.form)
 

@@ -139,6 +139,7 @@ class RBF(ExpDistance):
         return _squared_norms(X)
 
     def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
+        P, R = self._in_faster_form(P, R)
         if items.is_sparse(P.rows) or min(len(P), len(R)) < FEW_ROWS:
             return super()._tile(P, R, out)
         # |x|² + |y|² - 2⟨x, y⟩ cancels; in double precision what is lost stays below float32
