@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 from mercer.index.measuring import sample
@@ -16,7 +17,8 @@ from mercer.search import BoundScan
 
 K = 10  # items asked for
 MOST, LEAST, PAIRS = 256, 16, 20_000_000  # queries, and pairs compared if these are enough
-TURNS = 2  # of each manner
+TURNS, SPENT = 5, 0.03  # of each manner: at most, and seconds after which there is no further one
+WORTH = 1.2  # times as fast as comparing everything: less is not told from chance
 
 
 @dataclass(frozen=True)
@@ -59,20 +61,27 @@ def fastest(recipe: Recipe, segments: Segments) -> Manner:
         return manners[_fewest(recipe, segments, P)]
     if isinstance(recipe.searcher, BoundScan) and recipe.searcher.n_head is None:
         manners.append(Manner(n, head=False))
-    times = [_seconds(one, recipe, segments, P) for one in manners]
+    times = _medians(manners, recipe, segments, P)
+    times[1] /= WORTH
     return manners[times.index(min(times))]
 
 
-def _seconds(manner: Manner, recipe: Recipe, segments: Segments, P: Prepared) -> float:
-    search = Search(manner.of(recipe), segments, Pace())
+def _medians(manners: list[Manner], recipe: Recipe, segments: Segments, P: Prepared) -> list[float]:
+    """Return the seconds that each manner takes, timed in turns so that drifts hit all alike."""
+    searches = [Search(manner.of(recipe), segments, Pace()) for manner in manners]
 
-    def ask(some: Prepared) -> float:
+    def ask(place: int, some: Prepared) -> float:
         started = time.perf_counter()
-        search.best(some, K, None, everything=manner.everything)
+        searches[place].best(some, K, None, everything=manners[place].everything)
         return time.perf_counter() - started
 
-    ask(P[:1])  # whatever is compiled or made once
-    return min(ask(P) for _ in range(TURNS))
+    places = range(len(manners))
+    for place in places:
+        ask(place, P[:1])  # whatever is compiled or made once
+    turns = [[ask(place, P) for place in places]]
+    while len(turns) < TURNS and sum(map(sum, turns)) < SPENT * len(manners):
+        turns.append([ask(place, P) for place in places])
+    return [median(column) for column in zip(*turns, strict=True)]
 
 
 def _fewest(recipe: Recipe, segments: Segments, P: Prepared) -> int:
