@@ -19,7 +19,7 @@ INTRODUCTION = """\
 
 ```console
 $ mercer build photos.npy photos.index --kernel chi2 --l1
-$ mercer search photos.index queries.npy -k 5 --l1
+$ mercer search photos.index queries.npy -k 5
 ```
 
 Items and queries are read from files with one row per item:
@@ -37,6 +37,10 @@ Items and queries are read from files with one row per item:
 
 `.npy`, vector and `bin` files are mapped into memory, not read as a whole. As in Python, kernels for
 bits read uint8 as bits packed by `numpy.packbits`, and other types as zeros and ones.
+
+With `--l1` rows are compared after they were divided by their sums
+([`kernel.of("l1")`](kernels.md#changed-items)). The index keeps that in mind: it does so with all items
+and queries that come later.
 
 Items of a kernel for [sets](items.md#sets-of-vectors) are sets of vectors. Such a kernel takes its
 parameters, such as the size of its bins, from the items; `--param` overrides them.

@@ -25,15 +25,33 @@ def require_names(kernel: str, method: str) -> None:
         raise InputError(f"--method {method}: methods are {', '.join(methods.__all__)}.")
 
 
-def make_kernel(name: str, params: list[str], X: Any, seed: int) -> Kernel:
+def make_kernel(
+    name: str, params: list[str], X: Any, seed: int, change: str | None = None
+) -> Kernel:
     """Return the kernel of this name, with parameters written as name=value.
 
     Kernels of sets are those that suit the items, as their `for_data` chooses them.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    params : list of str
+        Its parameters.
+    X : items
+        What is to be indexed.
+    seed : int
+        Chooses samples of the items.
+    change : str, optional
+        What is done to the items first; see `Kernel.of`.
     """
     cls = kernels.NAMES.get(name.lower())
     suits: Any = getattr(cls, "for_data", None) if cls and cls.input == "sets" else None
+    if suits and change:  # every kernel of sets changes them alike
+        X = kernels.MaxSim().of(change).prepare(X).kept
     kernel: Kernel = suits(X, seed=seed) if suits else kernels.get(name)
-    return kernel.set_params(**dict(_param(kernel, text) for text in params))
+    kernel = kernel.set_params(**dict(_param(kernel, text) for text in params))
+    return kernel if change is None else kernel.of(change)
 
 
 def _param(kernel: Kernel, text: str) -> tuple[str, Any]:

@@ -47,9 +47,7 @@ IdColumn = Annotated[
 ]
 L1 = Annotated[
     bool,
-    typer.Option(
-        "--l1", help="Divide every row by its sum, for histograms; also with the queries."
-    ),
+    typer.Option("--l1", help="Compare rows divided by their sums: kernel.of('l1')."),
 ]
 IdsPath = Annotated[
     Path | None,
@@ -153,8 +151,8 @@ def build(
     arguments.require_free(index, replace)
     arguments.require_one_reader(items, ids)
     arguments.require_names(kernel, method)
-    read = read_items(items, key=key, id_column=id_column, l1=l1)
-    suited = arguments.make_kernel(kernel, param or [], read.X, seed)
+    read = read_items(items, key=key, id_column=id_column)
+    suited = arguments.make_kernel(kernel, param or [], read.X, seed, "l1" if l1 else None)
     used = suited.normalized() if normalized else suited
     aimed = arguments.with_aim(setting or [], method, recall, proof)
     made = arguments.make_index(method, used, aimed, seed)
@@ -171,13 +169,12 @@ def add(
     ids: IdsPath = None,
     id_column: IdColumn = None,
     key: Key = None,
-    l1: L1 = False,
     threads: Threads = None,
 ) -> None:
     """Add items to an index and save it."""
     arguments.require_one_reader(items, ids)
     loaded = mercer.load(index)
-    read = read_items(items, key=key, id_column=id_column, l1=l1)
+    read = read_items(items, key=key, id_column=id_column)
     before = len(loaded)
     loaded.add(read.X, arguments.match_ids(loaded, arguments.choose_ids(read, ids)), n_jobs=threads)
     loaded.save(index)
@@ -210,7 +207,7 @@ def remove(
 
 
 @_command(
-    "search photos.index queries.npy -k 5 --l1",
+    "search photos.index queries.npy -k 5",
     "search photos.index queries.npy --format jsonl --output found.jsonl",
 )
 def search(
@@ -232,14 +229,13 @@ def search(
     output: Output = None,
     id_column: IdColumn = None,
     key: Key = None,
-    l1: L1 = False,
     threads: Threads = None,
 ) -> None:
     """Find the k most similar items of every query."""
     arguments.require_writable(form, output)
     arguments.require_one_reader(queries, where)
     loaded = mercer.load(index)
-    read = read_items(queries, key=key, id_column=id_column, l1=l1)
+    read = read_items(queries, key=key, id_column=id_column)
     found = loaded.search(
         read.X,
         k,
@@ -261,14 +257,13 @@ def within(
     output: Output = None,
     id_column: IdColumn = None,
     key: Key = None,
-    l1: L1 = False,
     threads: Threads = None,
 ) -> None:
     """Find every item with at least this score, for every query."""
     arguments.require_writable(form, output)
     arguments.require_one_reader(queries, where)
     loaded = mercer.load(index)
-    read = read_items(queries, key=key, id_column=id_column, l1=l1)
+    read = read_items(queries, key=key, id_column=id_column)
     found = loaded.within(
         read.X, score, where=arguments.read_allowed(loaded, where), n_jobs=threads
     )
@@ -294,7 +289,7 @@ def verify(index: IndexPath) -> None:
     print(f"{index}: ok, {len(names)} files")
 
 
-@_command("evaluate photos.index photos.npy queries.npy -k 10 --l1")
+@_command("evaluate photos.index photos.npy queries.npy -k 10")
 def evaluate(
     index: IndexPath,
     items: ItemsPath,
@@ -303,7 +298,6 @@ def evaluate(
     candidates: Annotated[int | None, typer.Option(metavar="N", help="As for search.")] = None,
     id_column: IdColumn = None,
     key: Key = None,
-    l1: L1 = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -313,7 +307,7 @@ def evaluate(
     """
     arguments.require_one_reader(items, queries)
     loaded = mercer.load(index)
-    X, Q = (read_items(path, key=key, id_column=id_column, l1=l1).X for path in (items, queries))
+    X, Q = (read_items(path, key=key, id_column=id_column).X for path in (items, queries))
     if length(X) != len(loaded):
         raise InputError(
             f"{items}: has {length(X)} items but {index} has {len(loaded)}. The items of the "

@@ -16,6 +16,7 @@ from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
+from mercer.kernels.transformed import Standardized, Transformed
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels.vocabulary import VocabularyPyramid
 from mercer.runtime.border import border
@@ -63,6 +64,8 @@ _COMPOSED: dict[str, type[Kernel]] = {
     "mahalanobis": Mahalanobis,
     "learned": Learned,
     "shifted": Shifted,
+    "transformed": Transformed,
+    "standardized": Standardized,
 }
 _registered: dict[str, Kernel] = {}
 Named = TypeVar("Named", bound=Kernel | type[Params])

@@ -75,8 +75,8 @@ def mercer_command(*args, folder, stdin=None):
 def test_from_files_to_answers(tmp_path):
     """Every command in a process of its own; what they print agrees with brute force."""
     np.save(tmp_path / "items.npy", X[:250] * 7)  # --l1 makes them histograms again
-    np.savetxt(tmp_path / "more.csv", X[250:], delimiter=",")
-    queries = csv(Q.tolist()).decode()
+    np.savetxt(tmp_path / "more.csv", 3 * X[250:], delimiter=",")
+    queries = csv((9 * Q).tolist()).decode()  # the index knows that rows are divided
     truth = mercer.evaluate.ground_truth("chi2", X, Q, 3)
 
     def call(*args, stdin=None):
@@ -85,7 +85,7 @@ def test_from_files_to_answers(tmp_path):
         return done.stdout
 
     made = call("build", "items.npy", "my.index", "--kernel", "chi2", "--l1", *SMALL)
-    assert made == "my.index: 250 items, method exact, kernel Chi2()\n"
+    assert made == "my.index: 250 items, method exact, kernel Chi2().of('l1')\n"
     assert "50 items added, 300 in all" in call("add", "my.index", "more.csv")
     found = jsonl(call("search", "my.index", "-", "-k", "3", "--format", "jsonl", stdin=queries))
     np.testing.assert_allclose([one["scores"] for one in found], truth.scores, atol=1e-5)

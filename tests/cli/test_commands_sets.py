@@ -72,11 +72,6 @@ def test_folders_of_numbers_have_numbers_as_ids(tmp_path):
     assert len(found.X) == 2
 
 
-def test_shares_are_those_of_vectors():
-    found = files.read_items("base.npz", l1=True).X
-    np.testing.assert_allclose(found.values.sum(axis=1), 1, rtol=1e-6)
-
-
 def test_an_archive_with_other_offsets_is_a_matrix():
     np.savez("other.npz", X=np.eye(3), offsets=[0, 3])
     np.testing.assert_array_equal(files.read_items("other.npz").X, np.eye(3))
