@@ -8,8 +8,8 @@ from mercer import kernels, methods
 from mercer.cli import answers
 from mercer.errors import InputError, StoreError
 from mercer.index import Index
-from mercer.items import Items
-from mercer.items.files import STANDARD_INPUT, as_ids, read_ids
+from mercer.items import Items, Table
+from mercer.items.files import STANDARD_INPUT, as_ids, read_ids, read_items
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
 from mercer.store.manifest import MANIFEST
@@ -103,6 +103,17 @@ def _pair(text: str) -> tuple[str, Any]:
         except ValueError:
             continue
     return name, WORDS.get(value.lower(), value)
+
+
+def read(
+    path: Path, key: str | None, id_column: str | None, label_column: str | None,
+    drop: list[str] | None,
+) -> Items:  # fmt: skip
+    """Return what a file contains; features that have names are a table."""
+    found = read_items(
+        path, key=key, id_column=id_column, label_column=label_column, drop=drop or ()
+    )
+    return found if found.columns is None else found._replace(X=Table(found.X, found.columns))
 
 
 def choose_ids(read: Items, path: Path | None) -> Array | None:

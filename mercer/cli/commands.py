@@ -12,7 +12,6 @@ from mercer.cli import answers, arguments, comparison
 from mercer.cli.demo import comparison as demonstration
 from mercer.errors import InputError
 from mercer.items import length
-from mercer.items.files import read_items
 
 WIDTH = 88  # of the help, on every terminal: the reference is made from it
 # newer versions of typer carry their own click, so UsageError has no address of its own
@@ -26,8 +25,8 @@ app = typer.Typer(
 )
 
 FORMATS = (
-    ".npy .npz .fvecs .ivecs .bvecs .fbin .u8bin .i8bin .csv .tsv, a folder of .npy (sets), "
-    "or - (.csv or .npy)"
+    ".npy .npz .fvecs .ivecs .bvecs .fbin .u8bin .i8bin .csv .tsv .parquet .feather .arrow, "
+    "a folder of .npy (sets), or - (.csv or .npy)"
 )
 
 IndexPath = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
@@ -44,6 +43,14 @@ IdColumn = Annotated[
     typer.Option(
         metavar="NAME", help="The column of a table with the ids: name, or number from 1."
     ),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The column with labels, which are no part of the items."),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A column to leave out: name, or number from 1. Repeatable."),
 ]
 L1 = Annotated[
     bool,
@@ -65,7 +72,9 @@ Threads = Annotated[
 ]
 Form = Annotated[
     answers.Form,
-    typer.Option("--format", metavar="FORM", help="table, jsonl (a line for each query) or npz."),
+    typer.Option(
+        "--format", metavar="FORM", help="table, jsonl (a line for each query), csv or npz."
+    ),
 ]
 Output = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Where to write; standard output by default.")
@@ -137,6 +146,8 @@ def build(
     seed: Annotated[int, typer.Option(metavar="N", help="The random seed.")] = 0,
     ids: IdsPath = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
     l1: L1 = False,
     threads: Threads = None,
@@ -151,7 +162,7 @@ def build(
     arguments.require_free(index, replace)
     arguments.require_one_reader(items, ids)
     arguments.require_names(kernel, method)
-    read = read_items(items, key=key, id_column=id_column)
+    read = arguments.read(items, key, id_column, label_column, drop)
     suited = arguments.make_kernel(kernel, param or [], read.X, seed, "l1" if l1 else None)
     used = suited.normalized() if normalized else suited
     aimed = arguments.with_aim(setting or [], method, recall, proof)
@@ -168,13 +179,15 @@ def add(
     items: ItemsPath,
     ids: IdsPath = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
     threads: Threads = None,
 ) -> None:
     """Add items to an index and save it."""
     arguments.require_one_reader(items, ids)
     loaded = mercer.load(index)
-    read = read_items(items, key=key, id_column=id_column)
+    read = arguments.read(items, key, id_column, label_column, drop)
     before = len(loaded)
     loaded.add(read.X, arguments.match_ids(loaded, arguments.choose_ids(read, ids)), n_jobs=threads)
     loaded.save(index)
@@ -228,6 +241,8 @@ def search(
     form: Form = answers.Form.table,
     output: Output = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
     threads: Threads = None,
 ) -> None:
@@ -235,7 +250,7 @@ def search(
     arguments.require_writable(form, output)
     arguments.require_one_reader(queries, where)
     loaded = mercer.load(index)
-    read = read_items(queries, key=key, id_column=id_column)
+    read = arguments.read(queries, key, id_column, label_column, drop)
     found = loaded.search(
         read.X,
         k,
@@ -256,6 +271,8 @@ def within(
     form: Form = answers.Form.table,
     output: Output = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
     threads: Threads = None,
 ) -> None:
@@ -263,7 +280,7 @@ def within(
     arguments.require_writable(form, output)
     arguments.require_one_reader(queries, where)
     loaded = mercer.load(index)
-    read = read_items(queries, key=key, id_column=id_column)
+    read = arguments.read(queries, key, id_column, label_column, drop)
     found = loaded.within(
         read.X, score, where=arguments.read_allowed(loaded, where), n_jobs=threads
     )
@@ -297,6 +314,8 @@ def evaluate(
     k: Count = 10,
     candidates: Annotated[int | None, typer.Option(metavar="N", help="As for search.")] = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -307,7 +326,7 @@ def evaluate(
     """
     arguments.require_one_reader(items, queries)
     loaded = mercer.load(index)
-    X, Q = (read_items(path, key=key, id_column=id_column).X for path in (items, queries))
+    X, Q = (arguments.read(path, key, id_column, label_column, drop).X for path in (items, queries))
     if length(X) != len(loaded):
         raise InputError(
             f"{items}: has {length(X)} items but {index} has {len(loaded)}. The items of the "

@@ -72,7 +72,10 @@ def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
     if segments.members and not fitted:
         raise StoreError("it has items but has learned nothing")
     learned = recipe if recipe.embedding.is_fitted else None
-    index._state = State(learned, segments, facts["relaxation_"], facts["probability_"], **recall)
+    index._state = State(
+        learned, segments, facts["relaxation_"], facts["probability_"],
+        columns=packing.unpack_columns(facts), **recall,
+    )  # fmt: skip
     index.disproof_ = facts["disproof_"]
     return index
 

@@ -126,6 +126,33 @@ def test_the_command_is_installed():
     assert script.load() is cli.main
 
 
+# ---- tables
+
+
+def test_tables_with_columns_of_their_own(tmp_path):
+    rows = [[f"n{i}", *row, "old" if i % 2 else "new", i] for i, row in enumerate(X.tolist())]
+    names = [f"f{i}" for i in range(X.shape[1])]
+    lines = [["name", *names, "kind", "note"], *rows]
+    (tmp_path / "t.csv").write_bytes(csv(lines).replace(b",", b";"))
+    table = ["--id-column", "name", "--label-column", "kind", "--drop", "note"]
+    made = run("build", tmp_path / "t.csv", tmp_path / "i", "--kernel", "chi2", *SMALL, *table)
+    assert (made.status, made.err) == (0, "")
+    index = mercer.load(tmp_path / "i")
+    assert index.columns_ == names
+    (tmp_path / "q.csv").write_bytes(csv([names, *Q.tolist()]))
+    found = run("search", tmp_path / "i", tmp_path / "q.csv", "-k", "2", "--format", "csv")
+    lines = [line.split(",") for line in found.out.splitlines()]
+    assert lines[0] == ["query", "rank", "id", "score", "distance"]
+    expected = index.search(Q, 2)
+    assert [line[2] for line in lines[1:]] == expected.ids.ravel().tolist()
+    np.testing.assert_array_equal(
+        np.float32([line[3] for line in lines[1:]]), expected.scores.ravel()
+    )
+    (tmp_path / "turned.csv").write_bytes(csv([names[::-1], *Q.tolist()]))
+    refused = run("search", tmp_path / "i", tmp_path / "turned.csv")
+    assert (refused.status, "another order" in refused.err) == (2, True)
+
+
 # ---- building
 
 
