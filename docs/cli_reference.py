@@ -53,6 +53,9 @@ parameters, such as the size of its bins, from the items; `--param` overrides th
 Ids are integers if all of them are written as integers, and strings otherwise. Without ids, items and
 queries are numbered from 0 in the order of their rows.
 
+A kernel of your own is found by its name if an installed package
+[declares it](own_kernel.md#names-and-plain-data), or if `--import` names a Python module that registers it.
+
 Answers are printed as a table of at most 200 lines, or written in a format for programs:
 
 | `--format` | content |

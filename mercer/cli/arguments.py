@@ -1,6 +1,8 @@
 """Turn the texts of the command line into what the library takes."""
 
+import importlib
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,22 @@ from mercer.runtime.arrays import Array
 from mercer.store.manifest import MANIFEST
 
 WORDS = {"true": True, "false": False, "none": None}
+
+
+def import_modules(names: list[str] | None) -> list[str]:
+    """Import modules of the user, from the current folder too, so that they register kernels."""
+    here = str(Path.cwd())
+    if names and here not in sys.path:
+        sys.path.insert(0, here)
+    for name in names or []:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            hint = f" Pass the name of the module: {name[:-3]}." if name.endswith(".py") else ""
+            raise InputError(
+                f"--import {name}: cannot be imported ({type(error).__name__}: {error}).{hint}"
+            ) from error
+    return names or []
 
 
 def require_names(kernel: str, method: str) -> None:

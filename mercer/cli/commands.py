@@ -56,6 +56,15 @@ L1 = Annotated[
     bool,
     typer.Option("--l1", help="Compare rows divided by their sums: kernel.of('l1')."),
 ]
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        callback=arguments.import_modules,
+        help="A Python module to import first, which registers kernels (mercer.register).",
+    ),
+]
 IdsPath = Annotated[
     Path | None,
     typer.Option("--ids", metavar="FILE", help="The ids of the items, one on a line, or .npy."),
@@ -152,6 +161,7 @@ def build(
     l1: L1 = False,
     threads: Threads = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace INDEX if it exists.")] = False,
+    imports: Import = None,
 ) -> None:
     """Build an index from a file of items and save it.
 
@@ -183,6 +193,7 @@ def add(
     drop: Drop = None,
     key: Key = None,
     threads: Threads = None,
+    imports: Import = None,
 ) -> None:
     """Add items to an index and save it."""
     arguments.require_one_reader(items, ids)
@@ -205,6 +216,7 @@ def remove(
         Path | None,
         typer.Option("--ids", "--ids-file", metavar="FILE", help="Ids, one on a line, or .npy."),
     ] = None,
+    imports: Import = None,
 ) -> None:
     """Remove items from an index and save it."""
     if bool(ids) == bool(ids_file):
@@ -245,6 +257,7 @@ def search(
     drop: Drop = None,
     key: Key = None,
     threads: Threads = None,
+    imports: Import = None,
 ) -> None:
     """Find the k most similar items of every query."""
     arguments.require_writable(form, output)
@@ -275,6 +288,7 @@ def within(
     drop: Drop = None,
     key: Key = None,
     threads: Threads = None,
+    imports: Import = None,
 ) -> None:
     """Find every item with at least this score, for every query."""
     arguments.require_writable(form, output)
@@ -291,7 +305,7 @@ def within(
 
 
 @_command("info photos.index", "info photos.index --json")
-def info(index: IndexPath, as_json: Json = False) -> None:
+def info(index: IndexPath, as_json: Json = False, imports: Import = None) -> None:
     """Describe an index."""
     answers.print_facts(mercer.load(index).info(), as_json)
 
@@ -319,6 +333,7 @@ def evaluate(
     key: Key = None,
     threads: Threads = None,
     as_json: Json = False,
+    imports: Import = None,
 ) -> None:
     """Compare an index with brute force: recall, kernel evaluations and speed.
 

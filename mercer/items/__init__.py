@@ -71,3 +71,7 @@ __all__ = [
     "take",
     "unpack",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

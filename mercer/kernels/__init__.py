@@ -96,3 +96,7 @@ __all__ = [
     "to_spec",
     "unregister",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -153,6 +153,51 @@ def test_tables_with_columns_of_their_own(tmp_path):
     assert (refused.status, "another order" in refused.err) == (2, True)
 
 
+# ---- kernels of your own
+
+MINE = """
+import mercer
+
+@mercer.kernel(psd=True)
+def mine(x, y):
+    return (x * y).sum()
+
+mercer.register("mine", mine)
+"""
+
+
+def test_kernels_of_imported_modules(tmp_path):
+    (tmp_path / "my_kernels.py").write_text(MINE)
+    np.save(tmp_path / "items.npy", X)
+
+    def call(*args):
+        return mercer_command(*args, folder=tmp_path)
+
+    own = ["--import", "my_kernels"]
+    made = call("build", "items.npy", "i", "--kernel", "mine", *SMALL, *own)
+    assert (made.returncode, made.stderr) == (0, "")
+    refused = call("search", "i", "items.npy")
+    assert (refused.returncode, "--import the module" in refused.stderr) == (2, True)
+    found = call("search", "i", "items.npy", "-k", "1", "--format", "jsonl", *own)
+    ids = [one["ids"][0] for one in jsonl(found.stdout)]
+    assert ids == mercer.evaluate.ground_truth("linear", X, X, 1).ids.ravel().tolist()
+
+
+def test_modules_that_cannot_be_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "failing_module.py").write_text("1 / 0")
+    for name, text in {
+        "failing_module": "ZeroDivisionError: division by zero",
+        "no_such_module": "No module named 'no_such_module'",
+        "failing_module.py": "Pass the name of the module: failing_module.",
+    }.items():
+        done = run("info", "a.index", "--import", name)
+        assert done.status == 2
+        assert f"--import {name}: cannot be imported" in done.err
+        assert text in done.err
+
+
 # ---- building
 
 
