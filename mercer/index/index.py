@@ -109,6 +109,7 @@ class Index(Readable):
         with self._changing.held():
             learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
             with about("the queries"):
+                require_columns(columns_of(X), queries)
                 asked = None if queries is None else learned.kernel.prepare(queries, copy=True)
             self._state = State(
                 learned, queries=asked, measures=measure, aim=self.aim, columns=columns_of(X)

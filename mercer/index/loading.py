@@ -21,7 +21,8 @@ def load(path: str | os.PathLike[str]) -> Index:
 
     Arrays stay on disk and are read where a search needs them, so opening takes no longer for a
     large index. Nothing in the folder is run: your own kernels are found by the names given to
-    `mercer.register`, and a few of their values are compared with those saved.
+    `mercer.register` or declared by installed packages, and a few of their values are compared with
+    those saved.
 
     Parameters
     ----------

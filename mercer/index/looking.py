@@ -12,6 +12,7 @@ from mercer.index.expecting import expectations
 from mercer.index.explanation import Explanation
 from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
+from mercer.index.sizes import describe_bytes
 from mercer.index.state import State
 from mercer.items import require_columns
 from mercer.kernels import Kernel
@@ -107,6 +108,8 @@ class Readable(Params):
     def info(self) -> dict[str, Any]:
         """Return a description of this index as plain values.
 
+        `bytes` are those of every part: in memory, and on disk if they are read from files.
+
         Examples
         --------
         >>> import mercer
@@ -116,6 +119,7 @@ class Readable(Params):
         state, recipe = self._state, self._known
         return {
             **describe(recipe, state.segments),
+            **describe_bytes(recipe, state.segments),
             "columns": state.columns,
             "fitted": self.is_fitted,
             "certified": self.disproof_ is None

@@ -243,7 +243,7 @@ def test_build_takes_every_method(build):
     index = build("items.npy", "--kernel", "chi2", settings=settings)
     assert index.embedding.n_bits == 40
     assert index.embedding.subset is None
-    assert index.info()["bytes an item"] == 5
+    assert index.info()["bytes per code"] == 5
 
 
 # ---- answers

@@ -48,6 +48,8 @@ def test_other_columns_are_refused(make):
             verb(make(X[:, [1, 0, 2]], ["height", "width", "depth"]))
         with pytest.raises(InputError, match="missing: 'depth'; not known: 'length'"):
             verb(make(X, ["width", "height", "length"]))
+    with pytest.raises(InputError, match=r"Index\.fit: the queries: .* another order"):
+        mercer.brute("rbf").fit(make(X, NAMES), queries=make(X, NAMES[::-1]))
     hashed = mercer.klsh("rbf", n_bits=8).fit(make(X, NAMES))
     with pytest.raises(InputError, match="another order"):
         hashed.encode(make(X, NAMES[::-1]))
