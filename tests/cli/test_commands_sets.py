@@ -129,6 +129,19 @@ def test_pyramids_take_their_bins_from_the_items():
     assert mercer.load("b.index").kernel == suited.set_params(n_levels=2, normalize="minimum")
 
 
+def test_vectors_of_sets_are_divided_by_their_sums():
+    done("build", "base.npz", "a.index", "--kernel", "pyramid_match", "--l1", "--method", "pyramid",
+         "--set", "n_bits=64")  # fmt: skip
+    values = BASE.values / BASE.values.sum(axis=1, keepdims=True)
+    suited = kernels.PyramidMatch.for_data(mercer.Ragged(values, BASE.offsets))
+    kernel = mercer.load("a.index").kernel
+    assert kernel == kernel.kernel.of("l1")
+    assert kernel.kernel.finest == pytest.approx(suited.finest)
+    assert kernel.kernel.n_levels == suited.n_levels
+    found = jsonl(done("search", "a.index", "base.npz", "-k", "1", "--format", "jsonl"))
+    assert np.mean([one["ids"][0] == one["query"] for one in found]) > 0.9
+
+
 ERRORS = {
     "no such kernel inside": (["--param", "base=none_such"], "no kernel is called 'none_such'"),
     "a word for a number": (["--param", "base__gamma=x"], "a name and a number are required"),
