@@ -12,6 +12,7 @@ from mercer.errors import InputError as InputError
 from mercer.errors import KernelError as KernelError
 from mercer.errors import LearningWarning as LearningWarning
 from mercer.errors import MercerError as MercerError
+from mercer.errors import MissingPackageError as MissingPackageError
 from mercer.errors import NotFittedError as NotFittedError
 from mercer.errors import PrecisionWarning as PrecisionWarning
 from mercer.errors import RecallWarning as RecallWarning

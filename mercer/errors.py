@@ -7,6 +7,7 @@
     ├── KernelError (ValueError)          a kernel that does not compile, breaks its claims or fails
     ├── NotFittedError (AttributeError)   something used before `fit`
     ├── StoreError (OSError)              an index that cannot be written or read
+    ├── MissingPackageError (ImportError) an optional package that is not installed
     └── CheckError (AssertionError)       a `mercer.testing` check that failed
 
     CertificateWarning (UserWarning)      a search disproved the claims of a kernel
@@ -47,6 +48,10 @@ class NotFittedError(MercerError, AttributeError):
 
 class StoreError(MercerError, OSError):
     """An index that cannot be written, or a folder that is damaged or not an index."""
+
+
+class MissingPackageError(MercerError, ImportError):
+    """An optional package is required and not installed."""
 
 
 class CertificateWarning(UserWarning):

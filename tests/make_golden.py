@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import mercer
-from mercer import kernels
+from mercer import items, kernels
 from mercer.search import SortedLists
 from mercer.store.manifest import FORMAT
 
@@ -25,6 +25,11 @@ def histograms() -> np.ndarray:
     grid = np.arange(24 * 6, dtype=np.int64).reshape(24, 6)
     counts = (grid**3 + 7 * grid) % 101 + 1
     return (counts / counts.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+def table() -> items.Table:
+    """Return the same histograms under the names of their bins."""
+    return items.Table(histograms(), ["one", "two", "three", "four", "five", "six"])
 
 
 def sets() -> mercer.Ragged:
@@ -82,14 +87,20 @@ INDEXES: dict[str, tuple[Callable[[], mercer.Index], Callable[[], Any]]] = {
         lambda: mercer.learned(kernels.Mahalanobis(np.diag(np.arange(1.0, 7.0))).radial(2.0)),
         histograms,
     ),
+    "changed": (
+        lambda: mercer.exact(
+            kernels.Chi2().of("l1") + kernels.RBF().of("standardized"), n_components=4, **FEW
+        ),
+        table,
+    ),
     "strings": (lambda: mercer.exact(letters(), n_components=4, **FEW), texts),
 }  # fmt: skip
 
 
 def make(folder: Path, name: str) -> None:
     """Save an index with string ids and removed items, and its answers."""
-    build, items = INDEXES[name]
-    X = items()
+    build, made = INDEXES[name]
+    X = made()
     index = build().fit(X)
     index.add(X, ids=[f"item {i}" for i in range(len(X))]).remove(["item 5", "item 17"])
     index.save(folder / name)

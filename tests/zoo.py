@@ -141,6 +141,12 @@ def _animals() -> list[Animal]:
         Animal("learned-sparse", learned("cosine", SPARSE).normalized(), SPARSE),
         Animal("learned-sets", learned(kernels.from_function(mean_match, psd=True), SETS), SETS),
         Animal("learned-indefinite", learned(kernels.Tversky(0.9, 0.1), BITS), BITS),
+        Animal("l1-uint8", kernels.Chi2().of("l1"), COUNTS),
+        Animal("l1-sparse", kernels.Intersection().of("l1").normalized(), SPARSE),
+        Animal("l2", rbf.of("l2"), VECTORS),
+        Animal("sqrt", (kernels.Linear() + rbf).of("sqrt"), HISTOGRAMS),
+        Animal("l1-sets", kernels.SumMatch(chi2).of("l1"), PLACED_BYTES),
+        Animal("standardized", kernels.Laplacian(0.1).of("standardized").suited(VECTORS), VECTORS),
         Animal("precomputed", kernels.Precomputed(VECTORS @ VECTORS.T, psd=True), np.arange(70)),
     ]  # fmt: skip
     return found + _pyramids()

@@ -1,5 +1,6 @@
 """Write what a search found: a table for people, JSON lines or arrays for programs."""
 
+import csv
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from mercer.index.matches import Matches
 from mercer.items.files import STANDARD_INPUT
 from mercer.runtime.arrays import Array
 
+COLUMNS = ("rank", "id", "score", "distance")  # of a table, after the query
 SHOWN = 200  # lines of a table, at most: nobody reads more
 STANDARD_OUTPUT = STANDARD_INPUT  # both are written "-"
 
@@ -25,6 +27,7 @@ class Form(StrEnum):
 
     table = auto()
     jsonl = auto()
+    csv = auto()
     npz = auto()
 
 
@@ -66,6 +69,10 @@ def write(
     with _opened(output) as stream:
         if form is Form.jsonl:
             stream.writelines(f"{line}\n" for line in map(_json, answers))
+        elif form is Form.csv:
+            lines = csv.writer(stream, lineterminator="\n")
+            lines.writerow(("query", *COLUMNS))
+            lines.writerows(_records(answers))
         else:
             _print_table(answers, n_items, stream)
 
@@ -140,21 +147,22 @@ def _print_table(answers: list[Answer], n_items: int, stream: IO[str]) -> None:
     from rich.table import Table
 
     table = Table("query", box=box.SIMPLE)
-    for name in ("rank", "id", "score", "distance"):
+    for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
-    for line in islice(_lines(answers), SHOWN):
-        table.add_row(*line)
+    for query, rank, name, *values in islice(_records(answers), SHOWN):
+        table.add_row(str(query), str(rank), str(name), *(f"{value:.6g}" for value in values))
     console = _console(stream)
     console.print(table)
     for text in _summary(answers, n_items):
         console.print(text, soft_wrap=True)
 
 
-def _lines(answers: list[Answer]) -> Iterator[tuple[str, ...]]:
+def _records(answers: list[Answer]) -> Iterator[tuple[Any, ...]]:
+    """Yield query, rank, id, score and distance of every match."""
     for answer in answers:
         matches = zip(answer.ids, answer.scores, answer.distances, strict=True)
-        for rank, (name, score, distance) in enumerate(matches, start=1):
-            yield str(answer.query), str(rank), str(name), f"{score:.6g}", f"{distance:.6g}"
+        for rank, match in enumerate(matches, start=1):
+            yield answer.query, rank, *match
 
 
 def _summary(answers: list[Answer], n_items: int) -> list[str]:

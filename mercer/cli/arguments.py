@@ -1,6 +1,8 @@
 """Turn the texts of the command line into what the library takes."""
 
+import importlib
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +10,29 @@ from mercer import kernels, methods
 from mercer.cli import answers
 from mercer.errors import InputError, StoreError
 from mercer.index import Index
-from mercer.items import Items
-from mercer.items.files import STANDARD_INPUT, as_ids, read_ids
+from mercer.items import Items, Table
+from mercer.items.files import STANDARD_INPUT, as_ids, read_ids, read_items
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
 from mercer.store.manifest import MANIFEST
 
 WORDS = {"true": True, "false": False, "none": None}
+
+
+def import_modules(names: list[str] | None) -> list[str]:
+    """Import modules of the user, from the current folder too, so that they register kernels."""
+    here = str(Path.cwd())
+    if names and here not in sys.path:
+        sys.path.insert(0, here)
+    for name in names or []:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            hint = f" Pass the name of the module: {name[:-3]}." if name.endswith(".py") else ""
+            raise InputError(
+                f"--import {name}: cannot be imported ({type(error).__name__}: {error}).{hint}"
+            ) from error
+    return names or []
 
 
 def require_names(kernel: str, method: str) -> None:
@@ -25,15 +43,33 @@ def require_names(kernel: str, method: str) -> None:
         raise InputError(f"--method {method}: methods are {', '.join(methods.__all__)}.")
 
 
-def make_kernel(name: str, params: list[str], X: Any, seed: int) -> Kernel:
+def make_kernel(
+    name: str, params: list[str], X: Any, seed: int, change: str | None = None
+) -> Kernel:
     """Return the kernel of this name, with parameters written as name=value.
 
     Kernels of sets are those that suit the items, as their `for_data` chooses them.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    params : list of str
+        Its parameters.
+    X : items
+        What is to be indexed.
+    seed : int
+        Chooses samples of the items.
+    change : str, optional
+        What is done to the items first; see `Kernel.of`.
     """
     cls = kernels.NAMES.get(name.lower())
     suits: Any = getattr(cls, "for_data", None) if cls and cls.input == "sets" else None
+    if suits and change:  # every kernel of sets changes them alike
+        X = kernels.MaxSim().of(change).prepare(X).kept
     kernel: Kernel = suits(X, seed=seed) if suits else kernels.get(name)
-    return kernel.set_params(**dict(_param(kernel, text) for text in params))
+    kernel = kernel.set_params(**dict(_param(kernel, text) for text in params))
+    return kernel if change is None else kernel.of(change)
 
 
 def _param(kernel: Kernel, text: str) -> tuple[str, Any]:
@@ -85,6 +121,17 @@ def _pair(text: str) -> tuple[str, Any]:
         except ValueError:
             continue
     return name, WORDS.get(value.lower(), value)
+
+
+def read(
+    path: Path, key: str | None, id_column: str | None, label_column: str | None,
+    drop: list[str] | None,
+) -> Items:  # fmt: skip
+    """Return what a file contains; features that have names are a table."""
+    found = read_items(
+        path, key=key, id_column=id_column, label_column=label_column, drop=drop or ()
+    )
+    return found if found.columns is None else found._replace(X=Table(found.X, found.columns))
 
 
 def choose_ids(read: Items, path: Path | None) -> Array | None:

@@ -12,7 +12,6 @@ from mercer.cli import answers, arguments, comparison
 from mercer.cli.demo import comparison as demonstration
 from mercer.errors import InputError
 from mercer.items import length
-from mercer.items.files import read_items
 
 WIDTH = 88  # of the help, on every terminal: the reference is made from it
 # newer versions of typer carry their own click, so UsageError has no address of its own
@@ -26,8 +25,8 @@ app = typer.Typer(
 )
 
 FORMATS = (
-    ".npy .npz .fvecs .ivecs .bvecs .fbin .u8bin .i8bin .csv .tsv, a folder of .npy (sets), "
-    "or - (.csv or .npy)"
+    ".npy .npz .fvecs .ivecs .bvecs .fbin .u8bin .i8bin .csv .tsv .parquet .feather .arrow, "
+    "a folder of .npy (sets), or - (.csv or .npy)"
 )
 
 IndexPath = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
@@ -45,10 +44,25 @@ IdColumn = Annotated[
         metavar="NAME", help="The column of a table with the ids: name, or number from 1."
     ),
 ]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The column with labels, which are no part of the items."),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A column to leave out: name, or number from 1. Repeatable."),
+]
 L1 = Annotated[
     bool,
+    typer.Option("--l1", help="Compare rows divided by their sums: kernel.of('l1')."),
+]
+Import = Annotated[
+    list[str] | None,
     typer.Option(
-        "--l1", help="Divide every row by its sum, for histograms; also with the queries."
+        "--import",
+        metavar="MODULE",
+        callback=arguments.import_modules,
+        help="A Python module to import first, which registers kernels (mercer.register).",
     ),
 ]
 IdsPath = Annotated[
@@ -67,7 +81,9 @@ Threads = Annotated[
 ]
 Form = Annotated[
     answers.Form,
-    typer.Option("--format", metavar="FORM", help="table, jsonl (a line for each query) or npz."),
+    typer.Option(
+        "--format", metavar="FORM", help="table, jsonl (a line for each query), csv or npz."
+    ),
 ]
 Output = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Where to write; standard output by default.")
@@ -139,10 +155,13 @@ def build(
     seed: Annotated[int, typer.Option(metavar="N", help="The random seed.")] = 0,
     ids: IdsPath = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
     l1: L1 = False,
     threads: Threads = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace INDEX if it exists.")] = False,
+    imports: Import = None,
 ) -> None:
     """Build an index from a file of items and save it.
 
@@ -153,8 +172,8 @@ def build(
     arguments.require_free(index, replace)
     arguments.require_one_reader(items, ids)
     arguments.require_names(kernel, method)
-    read = read_items(items, key=key, id_column=id_column, l1=l1)
-    suited = arguments.make_kernel(kernel, param or [], read.X, seed)
+    read = arguments.read(items, key, id_column, label_column, drop)
+    suited = arguments.make_kernel(kernel, param or [], read.X, seed, "l1" if l1 else None)
     used = suited.normalized() if normalized else suited
     aimed = arguments.with_aim(setting or [], method, recall, proof)
     made = arguments.make_index(method, used, aimed, seed)
@@ -170,14 +189,16 @@ def add(
     items: ItemsPath,
     ids: IdsPath = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
-    l1: L1 = False,
     threads: Threads = None,
+    imports: Import = None,
 ) -> None:
     """Add items to an index and save it."""
     arguments.require_one_reader(items, ids)
     loaded = mercer.load(index)
-    read = read_items(items, key=key, id_column=id_column, l1=l1)
+    read = arguments.read(items, key, id_column, label_column, drop)
     before = len(loaded)
     loaded.add(read.X, arguments.match_ids(loaded, arguments.choose_ids(read, ids)), n_jobs=threads)
     loaded.save(index)
@@ -195,6 +216,7 @@ def remove(
         Path | None,
         typer.Option("--ids", "--ids-file", metavar="FILE", help="Ids, one on a line, or .npy."),
     ] = None,
+    imports: Import = None,
 ) -> None:
     """Remove items from an index and save it."""
     if bool(ids) == bool(ids_file):
@@ -210,7 +232,7 @@ def remove(
 
 
 @_command(
-    "search photos.index queries.npy -k 5 --l1",
+    "search photos.index queries.npy -k 5",
     "search photos.index queries.npy --format jsonl --output found.jsonl",
 )
 def search(
@@ -231,15 +253,17 @@ def search(
     form: Form = answers.Form.table,
     output: Output = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
-    l1: L1 = False,
     threads: Threads = None,
+    imports: Import = None,
 ) -> None:
     """Find the k most similar items of every query."""
     arguments.require_writable(form, output)
     arguments.require_one_reader(queries, where)
     loaded = mercer.load(index)
-    read = read_items(queries, key=key, id_column=id_column, l1=l1)
+    read = arguments.read(queries, key, id_column, label_column, drop)
     found = loaded.search(
         read.X,
         k,
@@ -260,15 +284,17 @@ def within(
     form: Form = answers.Form.table,
     output: Output = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
-    l1: L1 = False,
     threads: Threads = None,
+    imports: Import = None,
 ) -> None:
     """Find every item with at least this score, for every query."""
     arguments.require_writable(form, output)
     arguments.require_one_reader(queries, where)
     loaded = mercer.load(index)
-    read = read_items(queries, key=key, id_column=id_column, l1=l1)
+    read = arguments.read(queries, key, id_column, label_column, drop)
     found = loaded.within(
         read.X, score, where=arguments.read_allowed(loaded, where), n_jobs=threads
     )
@@ -279,7 +305,7 @@ def within(
 
 
 @_command("info photos.index", "info photos.index --json")
-def info(index: IndexPath, as_json: Json = False) -> None:
+def info(index: IndexPath, as_json: Json = False, imports: Import = None) -> None:
     """Describe an index."""
     answers.print_facts(mercer.load(index).info(), as_json)
 
@@ -294,7 +320,7 @@ def verify(index: IndexPath) -> None:
     print(f"{index}: ok, {len(names)} files")
 
 
-@_command("evaluate photos.index photos.npy queries.npy -k 10 --l1")
+@_command("evaluate photos.index photos.npy queries.npy -k 10")
 def evaluate(
     index: IndexPath,
     items: ItemsPath,
@@ -302,10 +328,12 @@ def evaluate(
     k: Count = 10,
     candidates: Annotated[int | None, typer.Option(metavar="N", help="As for search.")] = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop: Drop = None,
     key: Key = None,
-    l1: L1 = False,
     threads: Threads = None,
     as_json: Json = False,
+    imports: Import = None,
 ) -> None:
     """Compare an index with brute force: recall, kernel evaluations and speed.
 
@@ -313,7 +341,7 @@ def evaluate(
     """
     arguments.require_one_reader(items, queries)
     loaded = mercer.load(index)
-    X, Q = (read_items(path, key=key, id_column=id_column, l1=l1).X for path in (items, queries))
+    X, Q = (arguments.read(path, key, id_column, label_column, drop).X for path in (items, queries))
     if length(X) != len(loaded):
         raise InputError(
             f"{items}: has {length(X)} items but {index} has {len(loaded)}. The items of the "

@@ -4,30 +4,19 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import NoReturn
 
-from mercer.cli import commands
+from mercer.cli import INTERRUPTED, commands
 from mercer.errors import CertificateWarning, MercerError
 
-INTERRUPTED = 130  # the status shells give to Ctrl-C
 
-
-def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run a command and exit: 0 when done, 2 after an error of one line, 130 after Ctrl-C.
-
-    Parameters
-    ----------
-    args : sequence of str, optional
-        The arguments; those of this process by default.
-    """
-    sys.exit(_status(args))
-
-
-def _status(args: Sequence[str] | None) -> int:
+def status(args: Sequence[str] | None) -> int:
+    """Run a command and return its status; Ctrl-C is raised as an error of Python."""
     try:
         with warnings.catch_warnings():
             _show_warnings()
-            status = commands.call(args)
+            done = commands.call(args)
+        if done == INTERRUPTED:
+            raise KeyboardInterrupt
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -45,9 +34,7 @@ def _status(args: Sequence[str] | None) -> int:
         )
     except MemoryError as error:
         return _complain(f"there is not enough memory ({error or 'no details'}). Ask for less.")
-    if status == INTERRUPTED:
-        _complain("interrupted")
-    return status
+    return done
 
 
 def _complain(text: str) -> int:

@@ -5,3 +5,7 @@ from mercer.codes.product import Product
 from mercer.codes.sign import Sign
 
 __all__ = ["Code", "Product", "Sign"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,3 +28,7 @@ __all__ = [
     "NoVectors",
     "PyramidDirections",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

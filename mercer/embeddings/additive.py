@@ -189,14 +189,14 @@ class FeatureKPCA(FeatureMap):
 
     def _weights(self, column: Matrix, landmarks: npt.NDArray[np.floating]) -> Matrix:
         """Return the weights of one feature: a basis, rotated to the components of the sample."""
-        kernel = self.compared
+        kernel = self.compared.of_kept
         L = landmarks[:, None].astype(np.float64)
         W0 = basis(Spectrum.of(kernel(L, L.copy(), dtype=np.float64)), threshold=1e-6)
         crossed = kernel(column[:, None], L, dtype=np.float64) @ W0
         return np.asarray(W0 @ rotation(crossed.T @ crossed, self.n_components))
 
     def _map(self, X: Floats, out: Floats) -> None:
-        kernel = self.compared
+        kernel = self.compared.of_kept
         parts = out.reshape(len(X), self.n_components, -1)
         crossed = np.empty((len(X), self.landmarks_.shape[1]), np.float32)
         for feature, landmarks in enumerate(self.landmarks_):

@@ -17,12 +17,12 @@ class FeatureMap(Embedding):
     """The base of maps that turn each feature of nonnegative vectors into equally many numbers."""
 
     def _fit(self, X: Any) -> None:
-        rows = self.compared.prepare(X).rows
+        rows = self._rows(self.compared.prepare(X))
         self._learn(rows)
         self.n_features_ = int(rows.shape[1])
 
     def _transform(self, P: Prepared) -> Floats:
-        rows = P.rows
+        rows = self._rows(P)
         out = np.empty((len(P), self.n_features_ * self._per_feature), np.float32)
 
         def fill(span: slice) -> None:
@@ -30,6 +30,10 @@ class FeatureMap(Embedding):
 
         parallel.over(len(out), BLOCK, fill, "embedding")
         return out
+
+    def _rows(self, P: Prepared) -> Any:
+        """Return the vectors as they are kept: changed, if the kernel changes them."""
+        return P.under(self.compared.of_kept).rows
 
     @property
     @abstractmethod

@@ -13,6 +13,7 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, check_number, stored
 
+SUBSET = 30  # landmarks that a direction draws, if there are twice as many
 CENTERS = ("both", "landmarks", "none")
 THRESHOLD = 1e-10  # of the largest eigenvalue: smaller ones are rounding
 
@@ -33,9 +34,10 @@ class KLSHDirections(LandmarkMap):
         How many directions.
     n_landmarks : int
         p, how many landmarks the directions are sums over.
-    subset : int or None
-        t, how many landmarks each direction draws, at most half of them. None: Gaussian weights
-        in place of e_S, which makes the direction exactly Gaussian.
+    subset : int, "auto" or None
+        t, how many landmarks each direction draws, at most half of them. "auto": 30, or half of
+        the landmarks if that is less. None: Gaussian weights in place of e_S, which makes the
+        direction exactly Gaussian.
     rank : int, optional
         How many of the largest eigenvalues are kept, all by default. Fewer leave out noise
         (Jiang, Que and Kulis 2015).
@@ -73,7 +75,7 @@ class KLSHDirections(LandmarkMap):
 
     def __init__(
         self, kernel: str | Kernel, n_bits: int = 256, *, n_landmarks: int = 300,
-        subset: int | None = 30, rank: int | None = None, scale: float | None = None,
+        subset: int | str | None = "auto", rank: int | None = None, scale: float | None = None,
         center: str = "both", normalize: bool = True, seed: int = 0,
     ) -> None:  # fmt: skip
         self.kernel = kernel
@@ -88,14 +90,16 @@ class KLSHDirections(LandmarkMap):
         self._validate()
 
     def _validate(self) -> None:
-        for name in ("n_bits", "n_landmarks", "subset", "rank"):
-            if getattr(self, name) is not None or name.startswith("n_"):
-                check_count(name, getattr(self, name))
+        for name in ("n_bits", "n_landmarks"):
+            check_count(name, getattr(self, name))
+        check_count("rank", self.rank, optional=True)
+        if self.subset != "auto":
+            check_count("subset", self.subset, optional=True)
         check_count("seed", self.seed, at_least=0)
         check_number("scale", self.scale, above=0, optional=True)
         if self.center not in CENTERS:
             raise InputError(f"center is {self.center!r}. Pass one of: {', '.join(CENTERS)}.")
-        if self.subset is not None and self.subset > max(1, self.n_landmarks // 2):
+        if type(self.subset) is int and self.subset > max(1, self.n_landmarks // 2):
             raise InputError(
                 f"subset is {self.subset} of {self.n_landmarks} landmarks. Pass at "
                 "most half of them: a subset and the rest of the landmarks give the same bit."
@@ -130,7 +134,8 @@ class KLSHDirections(LandmarkMap):
         """Return e_S, or Gaussian weights, one direction per column."""
         if self.subset is None:
             return rng.normal(size=(p, self.n_bits))
-        size = max(1, min(self.subset, p // 2))
+        wanted = SUBSET if self.subset == "auto" else int(self.subset)
+        size = max(1, min(wanted, p // 2))
         chosen = np.zeros((p, self.n_bits))
         for bit in range(self.n_bits):
             chosen[rng.choice(p, size, replace=False), bit] = 1

@@ -297,4 +297,4 @@ class KernelPCA(LandmarkMap):
             )
 
 
-_ELSEWHERE = "Use mercer.brute, which is exact for any kernel."
+_ELSEWHERE = "Use mercer.brute, which is exact for any kernel, or mercer.auto."

@@ -4,3 +4,7 @@ from mercer.evaluate.measures import recall, recall_at
 from mercer.evaluate.truth import ground_truth
 
 __all__ = ["ground_truth", "recall", "recall_at"]
+
+
+def __dir__() -> list[str]:
+    return __all__

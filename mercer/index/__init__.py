@@ -5,3 +5,7 @@ from mercer.index.loading import load
 from mercer.index.matches import Matches
 
 __all__ = ["Index", "Matches", "load"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -90,7 +90,7 @@ def _describe_code(embedding: Embedding, searcher: Searcher, segments: Segments)
     entropy = _entropy(shares)
     return {
         "bits": code.n_bits_,
-        "bytes an item": sample.shape[1],
+        "bytes per code": sample.shape[1],
         "share of ones": {"least": float(shares.min()), "mean": float(shares.mean()),
                           "largest": float(shares.max())},
         "entropy a bit": {"least": float(entropy.min()), "mean": float(entropy.mean())},

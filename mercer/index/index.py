@@ -20,6 +20,7 @@ from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
 from mercer.index.searching import DISPROVED, Search, certified
 from mercer.index.state import State
+from mercer.items import columns_of, require_columns
 from mercer.kernels import Kernel
 from mercer.runtime import parallel
 from mercer.runtime.border import about, border
@@ -108,8 +109,11 @@ class Index(Readable):
         with self._changing.held():
             learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
             with about("the queries"):
+                require_columns(columns_of(X), queries)
                 asked = None if queries is None else learned.kernel.prepare(queries, copy=True)
-            self._state = State(learned, queries=asked, measures=measure, aim=self.aim)
+            self._state = State(
+                learned, queries=asked, measures=measure, aim=self.aim, columns=columns_of(X)
+            )
             self.disproof_ = None
         return self
 
@@ -145,12 +149,13 @@ class Index(Readable):
         ----------
         X : items
             Items like those given to `fit`. Read-only arrays of the right type, such as mapped
-            files, are not copied.
+            files, are not copied. A table must have the columns of one given to `fit`.
         ids : array_like of int or str, shape (len(X),), optional
             The ids of the items, all different; by default numbers, from 0 or from the largest on.
         """
         with self._changing.held():
             recipe, segments = self._state.fitted("add")
+            require_columns(self._state.columns, X)
             P = recipe.kernel.prepare(X, copy=True)
             names = segments.new_ids(ids, len(P))
             new = segments.with_last(recipe.build(P, names))
@@ -227,6 +232,7 @@ class Index(Readable):
             Best first; among equal scores the item added first comes first.
         """
         state = self._state  # read once: other threads may replace it meanwhile
+        require_columns(state.columns, Q)
         limited = candidates is not None or where is not None
         plan = planned(state, self._planner, k, candidates, effort, recall, where is not None)
         plan = plan if limited or relaxed else proving(plan, state)
@@ -274,6 +280,7 @@ class Index(Readable):
                 "this method has no bounds, so it cannot tell when all items are "
                 "found. Use an index made by mercer.exact or mercer.brute."
             )
+        require_columns(self._state.columns, Q)
         search = Search(*self._state.fitted("within"), self._pace)
         lists = search.above(Q, float(score), where)
         self._note(search.disproof)
@@ -301,6 +308,7 @@ class Index(Readable):
             raise InputError("needs an index made by mercer.exact, with items.")
         with self._changing.held():
             recipe, segments = self._state.fitted("calibrate")
+            require_columns(self._state.columns, Q)
             P = recipe.kernel.prepare(Q)
             share = calibration.learned(
                 recipe.embedding, P, self.search(P, 1), segments, probability
@@ -339,6 +347,7 @@ class Index(Readable):
             "probability_": state.probability,
             "next_id": state.segments.next_id,
             "measures": state.measures,
+            "columns": state.columns,
             **asdict(state.manner),
         }
         with self._changing.held():

@@ -21,7 +21,8 @@ def load(path: str | os.PathLike[str]) -> Index:
 
     Arrays stay on disk and are read where a search needs them, so opening takes no longer for a
     large index. Nothing in the folder is run: your own kernels are found by the names given to
-    `mercer.register`, and a few of their values are compared with those saved.
+    `mercer.register` or declared by installed packages, and a few of their values are compared with
+    those saved.
 
     Parameters
     ----------
@@ -72,7 +73,10 @@ def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
     if segments.members and not fitted:
         raise StoreError("it has items but has learned nothing")
     learned = recipe if recipe.embedding.is_fitted else None
-    index._state = State(learned, segments, facts["relaxation_"], facts["probability_"], **recall)
+    index._state = State(
+        learned, segments, facts["relaxation_"], facts["probability_"],
+        columns=packing.unpack_columns(facts), **recall,
+    )  # fmt: skip
     index.disproof_ = facts["disproof_"]
     return index
 

@@ -12,7 +12,9 @@ from mercer.index.expecting import expectations
 from mercer.index.explanation import Explanation
 from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
+from mercer.index.sizes import describe_bytes
 from mercer.index.state import State
+from mercer.items import require_columns
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
 from mercer.runtime.border import border
@@ -51,7 +53,9 @@ class Readable(Params):
         >>> mercer.klsh("chi2", n_bits=20).fit(X).encode(X).shape
         (3, 3)
         """
-        return self._state.fitted("encode")[0].encode(X)
+        recipe, _ = self._state.fitted("encode")
+        require_columns(self._state.columns, X)
+        return recipe.encode(X)
 
     def __len__(self) -> int:
         return len(self._state.segments)
@@ -69,6 +73,11 @@ class Readable(Params):
     def is_fitted(self) -> bool:
         """Whether `fit` was called."""
         return self._state.recipe is not None
+
+    @property
+    def columns_(self) -> list[str] | None:
+        """The names of the features, if a table was given to `fit`; later tables must agree."""
+        return self._state.columns
 
     @property
     def kernel_(self) -> Kernel:
@@ -99,6 +108,8 @@ class Readable(Params):
     def info(self) -> dict[str, Any]:
         """Return a description of this index as plain values.
 
+        `bytes` are those of every part: in memory, and on disk if they are read from files.
+
         Examples
         --------
         >>> import mercer
@@ -108,6 +119,8 @@ class Readable(Params):
         state, recipe = self._state, self._known
         return {
             **describe(recipe, state.segments),
+            **describe_bytes(recipe, state.segments),
+            "columns": state.columns,
             "fitted": self.is_fitted,
             "certified": self.disproof_ is None
             and (recipe.exhaustive or (recipe.bounded and self.kernel.psd)),

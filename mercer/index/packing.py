@@ -41,7 +41,7 @@ def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str,
     segments : Segments
         Its items.
     facts : dict
-        Its own learned values: strings, numbers and None.
+        Its own learned values: strings, numbers, lists of them and None.
     """
     return {
         "kernel": pack_kernel(recipe.kernel),
@@ -76,6 +76,14 @@ def unpack_recall(tree: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
         "explanation": None if choice is None else Explanation.from_dict(choice),
         "manner": Manner(*(tree["facts"].get(name, default) for name, default in MANNER.items())),
     }
+
+
+def unpack_columns(facts: dict[str, Any]) -> list[str] | None:
+    """Return the names of the features; the first files had none."""
+    names = facts.get("columns")
+    if names is None or (isinstance(names, list) and all(isinstance(one, str) for one in names)):
+        return names
+    raise StoreError(f"the names of its columns are {names!r}, not strings. {RESTORE}")
 
 
 def _pack_segment(segment: Segment) -> dict[str, Any]:

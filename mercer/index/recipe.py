@@ -42,6 +42,7 @@ class Recipe:
 
         What the kernel left open is chosen from the items too.
         """
+        X = items.rows_of(X)
         suited = kernel.suited(X)
         unlearned, chosen = embedding.fresh(), searcher.fresh()
         if suited is not kernel:

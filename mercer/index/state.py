@@ -38,6 +38,7 @@ class State:
     aim: Aim | None = None  # what is to be reached, where the index chooses the method
     explanation: Explanation | None = None  # of the last choice
     manner: Manner = UNMEASURED  # how proofs are found
+    columns: list[str] | None = None  # the names of the features, if a table was given to `fit`
 
     def fitted(self, verb: str) -> tuple[Recipe, Segments]:
         """Return recipe and segments, or say that `fit` comes before this verb."""
@@ -49,7 +50,7 @@ class State:
         """Return what was learned, without items."""
         return State(
             self.recipe, queries=self.queries, measures=self.measures, aim=self.aim,
-            explanation=self.explanation,
+            explanation=self.explanation, columns=self.columns,
         )  # fmt: skip
 
     @lazy

@@ -20,6 +20,7 @@ from mercer.items.objects import Objects
 from mercer.items.ragged import Ragged
 from mercer.items.sets import Sets
 from mercer.items.sparse import Sparse
+from mercer.items.tables import Table, columns_of, require_columns
 from mercer.items.vectors import Vectors
 from mercer.items.verbs import (
     blocks,
@@ -47,9 +48,11 @@ __all__ = [
     "Ragged",
     "Sets",
     "Sparse",
+    "Table",
     "Vectors",
     "blocks",
     "check",
+    "columns_of",
     "dense",
     "drop_bad",
     "form",
@@ -62,8 +65,13 @@ __all__ = [
     "pack",
     "pack_bits",
     "register",
+    "require_columns",
     "rows_of",
     "same",
     "take",
     "unpack",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -24,6 +24,8 @@ class Items(NamedTuple):
 
     X: Any  # the items
     ids: Array | None = None  # integers or strings, if the file contains ids
+    labels: Array | None = None  # the same for labels
+    columns: list[str] | None = None  # the names of the features, if the file contains them
 
 
 class Options(NamedTuple):
@@ -31,6 +33,13 @@ class Options(NamedTuple):
 
     key: str | None = None  # which array of an archive
     id_column: str | None = None  # which column of a table has the ids
+    label_column: str | None = None  # and which the labels
+    drop: tuple[str, ...] = ()  # columns that are left out
+
+    @property
+    def asks_for_columns(self) -> bool:
+        """Whether a table is required."""
+        return bool(self.id_column or self.label_column or self.drop)
 
 
 class FileType(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.errors import InputError, StoreError
-from mercer.items.files import binary, npy, text
+from mercer.items.files import arrow, binary, npy, text
 from mercer.items.kind import FileType, Items, Kind, register
 from mercer.items.ragged import Ragged
 from mercer.items.sparse import SPARSE
@@ -26,6 +26,7 @@ class Vectors(Kind):
         FileType((".fvecs", ".ivecs", ".bvecs"), lambda path, _: Items(binary.read_vecs(path))),
         FileType((".fbin", ".u8bin", ".i8bin"), lambda path, _: Items(binary.read_bin(path))),
         FileType((".csv", ".tsv"), text.read_items, has_columns=True),
+        FileType((".parquet", ".feather", ".arrow"), arrow.read_items, has_columns=True),
     )
 
     def check(self, X: Any, first_row: int = 0) -> Any:
@@ -95,6 +96,11 @@ def as_matrix(X: Any, first_row: int = 0) -> Array:
         A = np.asarray(X)
     except ValueError:
         raise InputError(_describe_uneven(X)) from None
+    if A.dtype == object and A.ndim == 2 and (odd := _first_odd(A)) is not None:
+        raise InputError(
+            f"row {first_row + odd[0]}, column {odd[1]} holds {A[odd]!r}, not a number. Pass "
+            "numbers, without gaps, or leave the column out."
+        )
     if A.dtype.kind not in "biuf":
         raise InputError(
             f"items are of type {A.dtype}, not numbers. "
@@ -110,6 +116,16 @@ def as_matrix(X: Any, first_row: int = 0) -> Array:
     if A.ndim != 2:
         raise InputError(f"got shape {A.shape}. Pass one row per item: (n_items, n_features).")
     return A
+
+
+def _first_odd(A: Array) -> tuple[int, int] | None:
+    """Return row and column of the first object that is no number, or None."""
+    for row, column in np.ndindex(A.shape):
+        try:
+            float(A[row, column])
+        except (TypeError, ValueError):
+            return row, column
+    return None
 
 
 def _describe_uneven(X: Any) -> str:

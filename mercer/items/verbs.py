@@ -8,6 +8,7 @@ import numpy as np
 from mercer.errors import InputError, StoreError
 from mercer.items import values
 from mercer.items.kind import get, kind_of, kinds
+from mercer.items.tables import rows_in
 from mercer.runtime.arrays import Array, Ids, is_sparse
 from mercer.runtime.border import border
 
@@ -56,7 +57,7 @@ def rows_of(X: Any) -> Any:
         return X
     _refuse_other_types(X)
     if hasattr(X, "to_numpy"):  # a pandas or polars table: its rows are the items
-        X = X.to_numpy()
+        X = rows_in(X)
     if is_sparse(X):
         X = X.tocsr()
     if length(X) == 0:

@@ -36,6 +36,7 @@ from mercer.kernels.registry import (
 )
 from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
+from mercer.kernels.transformed import Standardized, Transformed
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels.vocabulary import VocabularyPyramid
 
@@ -76,9 +77,11 @@ __all__ = [
     "Scaled",
     "Shifted",
     "SpatialPyramid",
+    "Standardized",
     "SumKernel",
     "SumMatch",
     "Tanimoto",
+    "Transformed",
     "Tversky",
     "VocabularyPyramid",
     "from_distance",
@@ -93,3 +96,7 @@ __all__ = [
     "to_spec",
     "unregister",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

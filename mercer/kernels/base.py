@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer.errors import KernelError
+from mercer.errors import InputError, KernelError
 from mercer.kernels._loops import invert_roots
 from mercer.kernels.facts import Facts
 from mercer.kernels.prepared import Prepared, same
 from mercer.kernels.sampling import mean_between, sampled
 from mercer.kernels.similarity import SMALLEST, require_range, scaled_rows, unit
 from mercer.runtime.arrays import Array, DType, Ids
+from mercer.runtime.border import border
 from mercer.runtime.params import check_number, plain
+
+CHANGES: dict[str, Callable[[Any], Any]] = {}  # what `Kernel.of` takes: see transformed.py
 
 
 class Kernel(Facts):
@@ -71,6 +75,30 @@ class Kernel(Facts):
     def normalized(self) -> Normalized:
         """Return k(x, y) / √(k(x, x) k(y, y)), and 0 where an item has k(x, x) = 0."""
         return Normalized(self)
+
+    @border
+    def of(self, change: str) -> Kernel:
+        """Return k(f(x), f(y)): this kernel of items that are changed first, by name.
+
+        An index keeps changed items, and changes queries as well.
+
+        Parameters
+        ----------
+        change : {"l1", "l2", "sqrt", "standardized"}
+            What is done to the items: "l1" divides each row by its sum, "l2" by its length, "sqrt"
+            takes the root of each value, and "standardized" subtracts the mean of each feature and
+            divides by its standard deviation, both learned from the data.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.Chi2().of("l1")([[1.0, 3.0]], [[10.0, 30.0]])
+        array([[1.]], dtype=float32)
+        """
+        if change not in CHANGES:
+            raise InputError(f"change is {change!r}. Pass one of: {', '.join(CHANGES)}.")
+        made: Kernel = CHANGES[change](self)
+        return made
 
     def suited(self, X: Any) -> Kernel:
         """Return this kernel with open parameters chosen from the data; usually the kernel itself.
@@ -210,6 +238,16 @@ class _Wrapped(Kernel):
 
     def _prepare(self, X: Any) -> dict[str, Any]:
         return self._wrap(self.kernel.prepared(X))
+
+    def as_kept(self, P: Prepared) -> Prepared:
+        """Return items prepared for this kernel, from those prepared for the kernel inside."""
+        return Prepared(self, self._wrap(P.under(self.kernel)), P.form)
+
+    @property
+    def changes(self) -> tuple[Any, ...]:
+        """The changes of the kernel inside."""
+        found: tuple[Any, ...] = self.kernel.changes
+        return found
 
     def _wrap(self, P: Prepared) -> dict[str, Any]:
         """Return the parts of `Prepared` for items prepared for the kernel inside."""

@@ -41,7 +41,8 @@ class Facts(Similarity):
     by_distance : bool
         Whether it decreases with the distance in the space of the kernel it `wraps`.
     additive : bool
-        Whether it is a sum over the features, k(x, y) = Σ κ(x_i, y_i).
+        Whether it is a sum over the features, k(x, y) = Σ κ(x_i, y_i); this and the next three
+        are about items as they are kept, which `of_kept` compares.
     homogeneous : Homogeneous or None
         Its signature and spectrum, where the terms of that sum are homogeneous.
     power : int or None
@@ -63,6 +64,10 @@ class Facts(Similarity):
         A kernel that is never below this one.
     anchors : Prepared or None
         Items that should be among the landmarks.
+    of_kept : Kernel
+        The kernel that compares items as they are kept: another one only if it changes items.
+    changes : tuple of Kernel
+        The kernels in it that change items before they are kept; see `Kernel.of`.
     """
 
     explicit: bool = False
@@ -99,8 +104,18 @@ class Facts(Similarity):
 
     @property
     def angles_of(self) -> Any:
-        """The innermost kernel with the same angles; lengths in its space may differ."""
+        """The innermost kernel with the same angles of kept items; lengths may differ."""
         return self.wraps.angles_of if self.keeps_angles else self
+
+    @property
+    def changes(self) -> tuple[Any, ...]:
+        """The kernels in it that change items before they are kept."""
+        return ()
+
+    @property
+    def of_kept(self) -> Any:
+        """The kernel that compares items as they are kept."""
+        return self
 
     @property
     def innermost(self) -> Any:

@@ -89,11 +89,11 @@ class Prepared:
         P = self
         while not same(P.kernel, kernel):
             if "inside" not in P.parts:
-                return kernel.prepared(self._fit_for(kernel), self.form)  # type: ignore[no-any-return]
+                return kernel.as_kept(self)  # type: ignore[no-any-return]
             P = P.inside
         return P
 
-    def _fit_for(self, kernel: Any) -> Any:
+    def kept_for(self, kernel: Any) -> Any:
         """Return the items, with negative values set to 0 if the kernel does not take them."""
         if kernel.nonnegative and not self.kernel.nonnegative:
             return np.maximum(self.kept, 0)

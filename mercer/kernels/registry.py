@@ -5,6 +5,7 @@ import inspect
 from typing import Any, TypeGuard, TypeVar
 
 from mercer.errors import InputError, KernelError
+from mercer.kernels import elsewhere, plugins
 from mercer.kernels.base import Exp, Kernel, Normalized, ProductKernel, Radial, Scaled, SumKernel
 from mercer.kernels.bits import Tanimoto, Tversky
 from mercer.kernels.corr import Corr
@@ -16,6 +17,7 @@ from mercer.kernels.proximity import ProximityDistribution
 from mercer.kernels.pyramid_match import PyramidMatch
 from mercer.kernels.sets import MaxSim, SumMatch
 from mercer.kernels.spatial import SpatialPyramid
+from mercer.kernels.transformed import Standardized, Transformed
 from mercer.kernels.vectors import RBF, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels.vocabulary import VocabularyPyramid
 from mercer.runtime.border import border
@@ -46,8 +48,13 @@ NAMES: dict[str, type[Kernel]] = {
 ALIASES = {
     "additive_chi2": "chi2",
     "bhattacharyya": "hellinger",
+    "cos": "cosine",
+    "dot": "linear",
+    "dot_product": "linear",
     "gaussian": "rbf",
     "histogram_intersection": "intersection",
+    "inner_product": "linear",
+    "ip": "linear",
     "jaccard": "tanimoto",
     "js": "jensen_shannon",
     "poly": "polynomial",
@@ -63,6 +70,8 @@ _COMPOSED: dict[str, type[Kernel]] = {
     "mahalanobis": Mahalanobis,
     "learned": Learned,
     "shifted": Shifted,
+    "transformed": Transformed,
+    "standardized": Standardized,
 }
 _registered: dict[str, Kernel] = {}
 Named = TypeVar("Named", bound=Kernel | type[Params])
@@ -74,7 +83,8 @@ def get(kernel: str | Kernel) -> Kernel:
     Parameters
     ----------
     kernel : str or Kernel
-        A name or alias (see `names`), a name given to `register`, or a kernel.
+        A name or alias (see `names`), a name given to `register`, one that an installed package
+        declares (see `mercer.kernels.plugins`), or a kernel.
 
     Examples
     --------
@@ -87,13 +97,27 @@ def get(kernel: str | Kernel) -> Kernel:
     if not isinstance(kernel, str):
         raise InputError(_describe_stranger(kernel))
     name = ALIASES.get(kernel.lower(), kernel.lower())
-    if kernel in _registered:
-        return _registered[kernel]
-    if name not in NAMES:
-        near = difflib.get_close_matches(name, [*NAMES, *ALIASES, *_registered], 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Names are: {', '.join(names())}."
-        raise InputError(f"no kernel is called {kernel!r}. {hint}")
-    return _with_defaults(name)
+    if kernel not in _registered and name in NAMES:
+        return _with_defaults(name)
+    found = _of_others(kernel)
+    if found is None:
+        raise InputError(f"no kernel is called {kernel!r}. {_hint(name)}")
+    return found
+
+
+def _of_others(name: str) -> Kernel | None:
+    """Return a kernel that was registered, or that an installed package declares, or None."""
+    if name not in _registered and (found := plugins.find(name)) is not None:
+        _registered[name] = found
+    return _registered.get(name)
+
+
+def _hint(name: str) -> str:
+    if (said := elsewhere.said_of(name)) is not None:
+        return f"{said}."
+    known = [*NAMES, *ALIASES, *_registered, *plugins.names()]
+    near = difflib.get_close_matches(name, known, 1)
+    return f"Did you mean {near[0]!r}?" if near else f"Names are: {', '.join(names())}."
 
 
 def is_kernel(value: Any) -> TypeGuard[Kernel]:
@@ -113,6 +137,13 @@ def _with_defaults(name: str) -> Kernel:
 def _describe_stranger(given: Any) -> str:
     if isinstance(given, type):
         return f"a kernel is needed, got the class {given.__name__}. Call it: {given.__name__}()."
+    if callable(given):
+        name = getattr(given, "__name__", type(given).__name__)
+        return (
+            f"a kernel is needed, got the function {name}. Pass kernels.from_function({name}), for "
+            "any items; or decorate it with @mercer.kernel, which compiles functions of two "
+            "vectors and is much faster."
+        )
     return (
         f"a kernel is needed, got {type(given).__name__}. Pass a name such as 'chi2', a kernel "
         "such as kernels.RBF(gamma=0.5), or decorate your function: @mercer.kernel."
@@ -224,7 +255,9 @@ def to_spec(kernel: Kernel) -> dict[str, Any]:
 
 @border
 def from_spec(spec: dict[str, Any]) -> Kernel:
-    """Return the kernel that `to_spec` described; nothing is imported or run.
+    """Return the kernel that `to_spec` described.
+
+    Nothing is run, and only kernels that installed packages declare are imported.
 
     Examples
     --------
@@ -235,13 +268,15 @@ def from_spec(spec: dict[str, Any]) -> Kernel:
     if not isinstance(spec, dict):
         raise InputError(f"got {spec!r}. Pass what to_spec returned.")
     name = spec.get("name")
-    if name in _registered:
-        return _registered[name]
     cls = (NAMES | _COMPOSED).get(str(name))
     if cls is None:
+        found = _of_others(str(name))
+        if found is not None:
+            return found
         raise KernelError(
             f"no kernel is called {name!r}. If it is your own, register it before loading: "
-            f"mercer.register({name!r}, kernel)."
+            f"mercer.register({name!r}, kernel); on the command line, --import the module that "
+            "does."
         )
     params = {
         key: from_spec(value) if isinstance(value, dict) else value

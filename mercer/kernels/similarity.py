@@ -262,6 +262,10 @@ class Similarity(Params):
         """Do the work of `prepare`, with checked items and their `form`, if it is known."""
         return Prepared(self, self._prepare(checked), form or items.form(checked))
 
+    def as_kept(self, P: Prepared) -> Prepared:
+        """Return items prepared for another kernel, as they are kept, prepared for this one."""
+        return self.prepared(P.kept_for(self), P.form)
+
     def _require_own(self, P: Prepared) -> Prepared:
         if not same(P.kernel, self):
             raise InputError(

@@ -10,3 +10,7 @@ from mercer.learn.constraints import (
 from mercer.learn.itml import ITML
 
 __all__ = ["ITML", "Constraints", "from_labels", "from_nearness", "from_pairs", "from_triples"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -24,3 +24,7 @@ __all__ = [
     "relearn",
     "rmmh",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

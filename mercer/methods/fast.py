@@ -13,14 +13,16 @@ def kpca_pq(
 ) -> Index:  # fmt: skip
     """Return an index with product codes of kernel PCA vectors (Bourrier et al. 2015, §4).
 
-    Every query is compared with all codes, and the kernel ranks the most promising items.
+    Every query is compared with all codes, and the kernel ranks the most promising items. The
+    index keeps the items beside the codes, because scores are values of the kernel;
+    ``index.info()["bytes"]`` says what each part takes.
 
     Parameters
     ----------
     kernel : str or Kernel
         The similarity.
     n_bytes : int
-        Bytes per code.
+        Bytes per code, which come on top of those of the item.
     n_landmarks : int
         How many landmarks; every query is compared with all of them.
     n_components : int

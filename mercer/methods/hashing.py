@@ -15,9 +15,10 @@ from mercer.search import Searcher
 
 
 def klsh(
-    kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int = 300, subset: int | None = 30,
-    rank: int | None = None, scale: float | None = None, center: str = "both",
-    normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
+    kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int = 300,
+    subset: int | str | None = "auto", rank: int | None = None, scale: float | None = None,
+    center: str = "both", normalize: bool = True, codes: str | Searcher = "asymmetric",
+    seed: int = 0,
 ) -> Index:  # fmt: skip
     """Return an index with kernelized LSH: one bit per random direction in the kernel's space.
 

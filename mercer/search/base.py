@@ -123,6 +123,10 @@ class Rows(ABC):
                     kept[name] = make()
         return kept[name]
 
+    def made(self) -> dict[str, Any]:
+        """Return what `derived` has made so far, by name."""
+        return dict(self.__dict__.get("_derived") or {})
+
     def kept(self) -> dict[str, Any]:
         """Return the fields by name: what is stored."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]

@@ -5,3 +5,7 @@ from mercer.store.reading import read, verify
 from mercer.store.writing import write
 
 __all__ = ["FORMAT", "MANIFEST", "Origins", "read", "verify", "write"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,3 +10,7 @@ from mercer.testing.kernels import check_kernel
 from mercer.testing.searchers import check_searcher
 
 __all__ = ["check_code", "check_embedding", "check_index", "check_kernel", "check_searcher"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -75,8 +75,8 @@ def mercer_command(*args, folder, stdin=None):
 def test_from_files_to_answers(tmp_path):
     """Every command in a process of its own; what they print agrees with brute force."""
     np.save(tmp_path / "items.npy", X[:250] * 7)  # --l1 makes them histograms again
-    np.savetxt(tmp_path / "more.csv", X[250:], delimiter=",")
-    queries = csv(Q.tolist()).decode()
+    np.savetxt(tmp_path / "more.csv", 3 * X[250:], delimiter=",")
+    queries = csv((9 * Q).tolist()).decode()  # the index knows that rows are divided
     truth = mercer.evaluate.ground_truth("chi2", X, Q, 3)
 
     def call(*args, stdin=None):
@@ -85,7 +85,7 @@ def test_from_files_to_answers(tmp_path):
         return done.stdout
 
     made = call("build", "items.npy", "my.index", "--kernel", "chi2", "--l1", *SMALL)
-    assert made == "my.index: 250 items, method exact, kernel Chi2()\n"
+    assert made == "my.index: 250 items, method exact, kernel Chi2().of('l1')\n"
     assert "50 items added, 300 in all" in call("add", "my.index", "more.csv")
     found = jsonl(call("search", "my.index", "-", "-k", "3", "--format", "jsonl", stdin=queries))
     np.testing.assert_allclose([one["scores"] for one in found], truth.scores, atol=1e-5)
@@ -124,6 +124,78 @@ def test_errors_of_the_real_command_are_one_line(folder):
 def test_the_command_is_installed():
     (script,) = metadata.entry_points(group="console_scripts", name="mercer")
     assert script.load() is cli.main
+
+
+# ---- tables
+
+
+def test_tables_with_columns_of_their_own(tmp_path):
+    rows = [[f"n{i}", *row, "old" if i % 2 else "new", i] for i, row in enumerate(X.tolist())]
+    names = [f"f{i}" for i in range(X.shape[1])]
+    lines = [["name", *names, "kind", "note"], *rows]
+    (tmp_path / "t.csv").write_bytes(csv(lines).replace(b",", b";"))
+    table = ["--id-column", "name", "--label-column", "kind", "--drop", "note"]
+    made = run("build", tmp_path / "t.csv", tmp_path / "i", "--kernel", "chi2", *SMALL, *table)
+    assert (made.status, made.err) == (0, "")
+    index = mercer.load(tmp_path / "i")
+    assert index.columns_ == names
+    (tmp_path / "q.csv").write_bytes(csv([names, *Q.tolist()]))
+    found = run("search", tmp_path / "i", tmp_path / "q.csv", "-k", "2", "--format", "csv")
+    lines = [line.split(",") for line in found.out.splitlines()]
+    assert lines[0] == ["query", "rank", "id", "score", "distance"]
+    expected = index.search(Q, 2)
+    assert [line[2] for line in lines[1:]] == expected.ids.ravel().tolist()
+    np.testing.assert_array_equal(
+        np.float32([line[3] for line in lines[1:]]), expected.scores.ravel()
+    )
+    (tmp_path / "turned.csv").write_bytes(csv([names[::-1], *Q.tolist()]))
+    refused = run("search", tmp_path / "i", tmp_path / "turned.csv")
+    assert (refused.status, "another order" in refused.err) == (2, True)
+
+
+# ---- kernels of your own
+
+MINE = """
+import mercer
+
+@mercer.kernel(psd=True)
+def mine(x, y):
+    return (x * y).sum()
+
+mercer.register("mine", mine)
+"""
+
+
+def test_kernels_of_imported_modules(tmp_path):
+    (tmp_path / "my_kernels.py").write_text(MINE)
+    np.save(tmp_path / "items.npy", X)
+
+    def call(*args):
+        return mercer_command(*args, folder=tmp_path)
+
+    own = ["--import", "my_kernels"]
+    made = call("build", "items.npy", "i", "--kernel", "mine", *SMALL, *own)
+    assert (made.returncode, made.stderr) == (0, "")
+    refused = call("search", "i", "items.npy")
+    assert (refused.returncode, "--import the module" in refused.stderr) == (2, True)
+    found = call("search", "i", "items.npy", "-k", "1", "--format", "jsonl", *own)
+    ids = [one["ids"][0] for one in jsonl(found.stdout)]
+    assert ids == mercer.evaluate.ground_truth("linear", X, X, 1).ids.ravel().tolist()
+
+
+def test_modules_that_cannot_be_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "failing_module.py").write_text("1 / 0")
+    for name, text in {
+        "failing_module": "ZeroDivisionError: division by zero",
+        "no_such_module": "No module named 'no_such_module'",
+        "failing_module.py": "Pass the name of the module: failing_module.",
+    }.items():
+        done = run("info", "a.index", "--import", name)
+        assert done.status == 2
+        assert f"--import {name}: cannot be imported" in done.err
+        assert text in done.err
 
 
 # ---- building
@@ -171,7 +243,7 @@ def test_build_takes_every_method(build):
     index = build("items.npy", "--kernel", "chi2", settings=settings)
     assert index.embedding.n_bits == 40
     assert index.embedding.subset is None
-    assert index.info()["bytes an item"] == 5
+    assert index.info()["bytes per code"] == 5
 
 
 # ---- answers

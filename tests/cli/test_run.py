@@ -76,3 +76,26 @@ def test_no_memory_is_one_line(monkeypatch):
     assert done.err == (
         "mercer: there is not enough memory (Unable to allocate 75.0 GiB). Ask for less.\n"
     )
+
+
+INTERRUPTS = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+from mercer.cli import main
+main(["info", "a.index", "--import", "pip"])
+"""
+
+
+@pytest.mark.parametrize("name", ["mercer.cli.run", "numba", "mercer.index.searching", "pip"])
+def test_interrupts_at_any_time_are_one_line(place, name):
+    code = INTERRUPTS.format(name=name)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=place, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "mercer: interrupted\n")

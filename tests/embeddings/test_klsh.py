@@ -349,7 +349,7 @@ def test_seeds_choose():
     "options, text",
     [
         ({"subset": 151}, "subset is 151 of 300 landmarks. Pass at most half"),
-        ({"n_landmarks": 50}, "subset is 30 of 50 landmarks"),
+        ({"n_landmarks": 50, "subset": 30}, "subset is 30 of 50 landmarks"),
         ({"subset": 0}, "subset is 0. Pass an integer of at least 1"),
         ({"rank": 0}, "rank is 0"),
         ({"n_bits": 2.5}, "n_bits is 2.5"),
@@ -371,3 +371,15 @@ def test_before_fit_and_other_items():
         KLSHDirections("chi2").transform(MANY)
     with pytest.raises(InputError, match="the items: 3 features, but the landmarks: 24"):
         KLSHDirections("chi2").fit(MANY).transform(MANY[:, :3])
+
+
+def test_the_subset_adapts_to_few_landmarks():
+    few = KLSHDirections("rbf", 40, n_landmarks=50).fit(MANY)
+    same = KLSHDirections("rbf", 40, n_landmarks=50, subset=25).fit(MANY)
+    np.testing.assert_array_equal(few.weights_, same.weights_)
+    many = KLSHDirections("rbf", 40, n_landmarks=70).fit(MANY)
+    same = KLSHDirections("rbf", 40, n_landmarks=70, subset=30).fit(MANY)
+    np.testing.assert_array_equal(many.weights_, same.weights_)
+    for bad in (26, 0, "most", 2.5):
+        with pytest.raises(InputError, match="subset is"):
+            KLSHDirections("rbf", 40, n_landmarks=50, subset=bad)

@@ -74,3 +74,9 @@ def test_samples_are_of_landmarks_or_of_the_first_items(index, tree):
     for made, rows in ((brute, 0), (mercer.brute("chi2").fit(X).add(X[:5]), 5)):
         found = packing.pack(recipe_of(made), made.segments_, {})["samples"]
         assert found is None if rows == 0 else found.shape == (rows, rows)
+
+
+def test_damaged_names_are_refused():
+    with pytest.raises(StoreError, match="names of its columns"):
+        packing.unpack_columns({"columns": [1, 2]})
+    assert packing.unpack_columns({}) is None

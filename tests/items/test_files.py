@@ -136,13 +136,13 @@ def test_standard_input(content, pipe):
 @pytest.mark.parametrize("column", ["name", "2"])
 def test_column_of_ids(column, write):
     path = write("items.csv", b"x,name,y\n1,ann,2\n3,bob,4\n")
-    X, ids = files.read_items(path, id_column=column)
+    X, ids, *_ = files.read_items(path, id_column=column)
     assert ids.tolist() == ["ann", "bob"]
     assert X.tolist() == [[1, 2], [3, 4]]
 
 
 def test_column_of_ids_without_a_header(write):
-    X, ids = files.read_items(write("items.csv", b"7,0.5\n9,0.25\n"), id_column="1")
+    X, ids, *_ = files.read_items(write("items.csv", b"7,0.5\n9,0.25\n"), id_column="1")
     assert ids.dtype == np.int64
     assert (ids.tolist(), X.tolist()) == ([7, 9], [[0.5], [0.25]])
 
@@ -167,20 +167,6 @@ def test_ids_are_integers_where_all_are(text, expected, write, pipe):
 
 def test_ids_of_arrays(write):
     assert files.read_ids(write("ids.npy", npy(np.array(["b", "a"])))).tolist() == ["b", "a"]
-
-
-# ---- shares
-
-
-def test_l1_divides_rows_by_their_sum(write, tmp_path):
-    counts = np.array([[1, 3], [0, 0], [200, 200]], np.uint8)  # the sum does not fit in uint8
-    expected = np.array([[0.25, 0.75], [0, 0], [0.5, 0.5]], np.float32)
-    dense = files.read_items(write("items.npy", npy(counts)), l1=True).X
-    scipy.sparse.save_npz(tmp_path / "sparse.npz", scipy.sparse.csr_array(counts))
-    sparse = files.read_items("sparse.npz", l1=True).X
-    np.testing.assert_array_equal(dense, expected)
-    np.testing.assert_array_equal(sparse.toarray(), expected)
-    assert (dense.dtype, sparse.dtype, sparse.format) == (np.float32, np.float32, "csr")
 
 
 # ---- bad files
@@ -241,6 +227,36 @@ def test_bad_files_say_where_and_what(case, write):
     assert "\n" not in message
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"id_column": "name", "label_column": "kind", "drop": ["note"]},
+        {"id_column": "2", "label_column": "5", "drop": ["3"]},
+    ],
+)
+@pytest.mark.parametrize("comma", [",", ";", "\t"])
+def test_columns_that_are_no_features(asked, comma, write):
+    text = 'x,name,note,y,kind\n1,ann,"a,b;c\td",2,old\n3,bob,,4,new\n'
+    text = text if comma == "," else text.replace('"a,b;c\td"', "a").replace(",", comma)
+    found = files.read_items(write("items.csv", text.encode()), **asked)
+    assert found.X.tolist() == [[1, 2], [3, 4]]
+    assert found.ids.tolist() == ["ann", "bob"]
+    assert found.labels.tolist() == ["old", "new"]
+    assert found.columns == ["x", "y"]
+
+
+def test_separators_of_standard_input(pipe):
+    pipe(b"a;b\n1;2\n")
+    found = files.read_items("-", drop=["a"])
+    assert (found.X.tolist(), found.columns) == ([[2]], ["b"])
+
+
+def test_files_without_a_header_have_no_names(write):
+    found = files.read_items(write("items.csv", b"1;2;cat\n3;4;dog\n"), label_column="3")
+    assert (found.X.tolist(), found.labels.tolist()) == ([[1, 2], [3, 4]], ["cat", "dog"])
+    assert (found.ids, found.columns) == (None, None)
+
+
 def test_bad_columns(write):
     path = write("items.csv", b"x,name\n1,ann\n2,bob\n")
     for column in ("nam", "0", "3"):
@@ -252,6 +268,10 @@ def test_bad_columns(write):
         files.read_items(write("ids.csv", b"7\n"), id_column="1")
     with pytest.raises(InputError, match=r"only tables .* --ids FILE"):
         files.read_items(write("items.npy", npy(FLOATS)), id_column="1")
+    with pytest.raises(InputError, match="'name' is asked for twice"):
+        files.read_items(path, id_column="name", drop=["2"])
+    with pytest.raises(InputError, match="no column beside the ids and labels"):
+        files.read_items(path, id_column="name", label_column="x")
     with pytest.raises(InputError, match=r"line 3 column 3 is 'x'"):  # counted with the ids
         files.read_items(write("more.csv", b"i,a,b\n1,2,3\n4,5,x\n"), id_column="i")
 
@@ -272,13 +292,6 @@ def test_unusual_sparse_layout(tmp_path):
     scipy.sparse.save_npz(tmp_path / "dia.npz", scipy.sparse.dia_array(np.eye(3)))
     with pytest.raises(InputError, match=r"the format 'dia'\. csr, csc or coo is required"):
         files.read_items(tmp_path / "dia.npz")
-
-
-@pytest.mark.parametrize("row, text", [([1, -3], "row 1 sums to -2"), ([np.inf, 0], "inf")])
-def test_rows_that_cannot_be_shares(row, text, write):
-    content = npy(np.array([[1, 1], row], np.float32))
-    with pytest.raises(InputError, match=text):
-        files.read_items(write("items.npy", content), l1=True)
 
 
 def test_missing_files_are_errors_of_the_system(tmp_path):

@@ -115,7 +115,7 @@ def test_info_tells_about_spectrum_and_bits():
     told = index.fit(HISTOGRAMS).add(HISTOGRAMS).info()
     assert told["rank kept"] == 12
     assert told["bits"] == 32
-    assert told["bytes an item"] == 4
+    assert told["bytes per code"] == 4
     assert 0.9 < told["entropy a bit"]["mean"] <= 1
     assert 0.3 < told["share of ones"]["least"] <= told["share of ones"]["largest"] < 0.7
     assert told["expected share of equal bits"]["cosine 0.5"] == pytest.approx(2 / 3)

@@ -61,7 +61,7 @@ BAD_CALLS = {
     "a class": (lambda: kernels.get(kernels.RBF), "a kernel is needed, got the class RBF. Call it: RBF()."),
     "a spec with other parameters": (lambda: kernels.from_spec({"name": "rbf", "gama": 1}), "from_spec: the kernel 'rbf' has no parameters gama."),
     "a spec of text": (lambda: kernels.from_spec("rbf"), "from_spec: got 'rbf'. Pass what to_spec returned."),
-    "not a kernel": (lambda: kernels.get(len), "a kernel is needed, got builtin_function_or_method. Pass a name such as 'chi2'"),
+    "not a kernel": (lambda: kernels.get(len), "a kernel is needed, got the function len. Pass kernels.from_function(len)"),
     "gamma 0": (lambda: kernels.RBF(gamma=0), "RBF: gamma is 0. Pass a finite number above 0."),
     "gamma of text": (lambda: kernels.Laplacian(gamma="auto"), "Laplacian: gamma is 'auto'. Pass a finite number above 0."),
     "degree": (lambda: kernels.Polynomial(degree=2.5), "Polynomial: degree is 2.5. Pass an integer of at least 1."),
@@ -95,7 +95,7 @@ BAD_CALLS = {
     "no items to fit": (lambda: KernelPCA("chi2").fit([]), "KernelPCA.fit: there are no items. Pass at least one."),
     "NaN to fit": (lambda: KernelPCA("chi2").fit(NAN), "KernelPCA.fit: 1 of 4 items contain NaN (first: row 2)."),
     "another embedding's width": (lambda: KernelPCA("chi2").fit(X).transform(X[:, :2]), "KernelPCA.transform: the items: 2 features, but the landmarks: 3."),
-    "not PSD": (lambda: mercer.exact(kernels.from_function(lambda x, y: -abs(float(x[0] - y[0])), psd=True)).fit([[0.0], [1.0], [3.0]]), "the kernel is not positive semi-definite, so no certificate holds. Use mercer.brute, which is exact for any kernel."),
+    "not PSD": (lambda: mercer.exact(kernels.from_function(lambda x, y: -abs(float(x[0] - y[0])), psd=True)).fit([[0.0], [1.0], [3.0]]), "the kernel is not positive semi-definite, so no certificate holds. Use mercer.brute, which is exact for any kernel, or mercer.auto."),
     "PSD not declared": (lambda: mercer.exact(kernels.from_function(lambda x, y: float(x[0] * y[0]))).fit(X), "is not declared positive semi-definite, so no certificate holds"),
     "no head": (lambda: BoundScan(n_head=-1), "BoundScan: n_head is -1. Pass an integer of at least 0."),
     # the index

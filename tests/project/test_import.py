@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 
@@ -41,3 +43,20 @@ def test_all_names_exist():
         for name in module.__all__:
             assert hasattr(module, name)
     assert mercer.__version__
+
+
+PUBLIC = [
+    name
+    for name in ("mercer", *(f"mercer.{one.name}" for one in pkgutil.iter_modules(mercer.__path__)))
+    if hasattr(importlib.import_module(name), "__all__")
+]
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, "mercer.items.files"])
+def test_completion_shows_public_names_only(name):
+    module = importlib.import_module(name)
+    assert {one for one in dir(module) if not one.startswith("__")} == set(module.__all__)
+
+
+def test_most_packages_are_public():
+    assert len(PUBLIC) > 10

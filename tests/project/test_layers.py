@@ -26,7 +26,7 @@ LAYERS = [
     ["cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-OPTIONAL = {"typer", "cv2", "fastapi", "rdkit", "matplotlib"}
+OPTIONAL = {"typer", "cv2", "fastapi", "rdkit", "matplotlib", "pyarrow"}
 MOST_ENTRIES = 15
 
 

@@ -114,6 +114,11 @@ def test_large_arrays_are_mapped_and_small_ones_read(tmp_path, monkeypatch):
     assert mercer.load(tmp_path).segments_.members[0].items.kept.flags.writeable
 
 
+def told_of(index):
+    """Return what an index tells of itself, but for where its bytes are."""
+    return {name: value for name, value in index.info().items() if name != "bytes"}
+
+
 def test_several_segments_and_removed_items(tmp_path, monkeypatch):
     monkeypatch.setattr("mercer.index.recipe.RATIO", 0)
     index = small_index(X=zoo.HISTOGRAMS[:40]).add(zoo.HISTOGRAMS[40:60]).add(zoo.HISTOGRAMS[60:])
@@ -121,7 +126,7 @@ def test_several_segments_and_removed_items(tmp_path, monkeypatch):
     assert index.info()["segments"] == 3
     index.save(tmp_path)
     again = mercer.load(tmp_path)
-    assert again.info() == index.info()
+    assert told_of(again) == told_of(index)
     assert again.ids.tolist() == index.ids.tolist()
     require_same(again.search(zoo.HISTOGRAMS, k=4), index.search(zoo.HISTOGRAMS, k=4))
     require_same(again.compact().search(zoo.HISTOGRAMS, k=4),

@@ -12,7 +12,8 @@ a folder                         sets: an array (size, d) in each .npy    `Ragge
 .fvecs .ivecs .bvecs             rows of float32, int32 or uint8, each    memory map
                                  after its length as int32
 .fbin .u8bin .i8bin              two uint32, n and d, then the rows       memory map
-.csv .tsv                        numbers; perhaps a header, perhaps ids   float32
+.csv .tsv                        numbers; perhaps a header, ids, labels   float32
+.parquet .feather .arrow         the same; needs pyarrow                  array
 ``-``                            standard input: .csv or .npy             array
 ================================ ======================================== =================
 
@@ -21,23 +22,22 @@ Errors name the file and the place in it, and say what is required there.
 
 import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mercer.errors import InputError
 from mercer.items.files import npy, text
 from mercer.items.kind import FileType, Items, Options, kind_of, kinds
-from mercer.items.ragged import Ragged
-from mercer.runtime.arrays import Array, is_sparse
+from mercer.runtime.arrays import Array
 
 STANDARD_INPUT = Path("-")
 
 
 def read_items(
-    path: str | Path, *, key: str | None = None, id_column: str | None = None, l1: bool = False
-) -> Items:
+    path: str | Path, *, key: str | None = None, id_column: str | None = None,
+    label_column: str | None = None, drop: Sequence[str] = (),
+) -> Items:  # fmt: skip
     r"""Read items from a file, or from standard input where the path is ``-``.
 
     Parameters
@@ -48,8 +48,16 @@ def read_items(
         Which array of an .npz file; by default sets, X, or the only one.
     id_column : str, optional
         Which column of a table has the ids: its name in the header, or its number from 1.
-    l1 : bool
-        Whether to divide every item by its sum; for sets, every vector.
+    label_column : str, optional
+        Which column has labels, which are no part of the items.
+    drop : sequence of str
+        Columns to leave out.
+
+    Returns
+    -------
+    Items
+        `X`, the items; `ids` and `labels`, integers or strings, or None; and `columns`, the names
+        of the features, if the file has them.
 
     Examples
     --------
@@ -58,18 +66,20 @@ def read_items(
     >>> from mercer.items import files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "items.csv"
-    ...     _ = path.write_text("name,left,right\nann,1,3\nbob,2,2\n")
-    ...     found = files.read_items(path, id_column="name", l1=True)
+    ...     _ = path.write_text("name,left,right,kind\nann,1,3,old\nbob,2,2,new\n")
+    ...     found = files.read_items(path, id_column="name", label_column="kind")
     >>> found.X
-    array([[0.25, 0.75], [0.5 , 0.5 ]], dtype=float32)
+    array([[1., 3.], [2., 2.]], dtype=float32)
     >>> found.ids
     array(['ann', 'bob'], dtype='<U3')
+    >>> found.labels, found.columns
+    (array(['old', 'new'], dtype='<U3'), ['left', 'right'])
     """
     path = Path(path)
-    found = _read(path, Options(key, id_column))
+    found = _read(path, Options(key, id_column, label_column, tuple(drop)))
     if kind_of(found.X).name in ("vectors", "sparse"):
         _require_matrix(path, found.X)
-    return found._replace(X=_as_shares(path, found.X)) if l1 else found
+    return found
 
 
 def read_ids(path: str | Path) -> Array:
@@ -102,14 +112,17 @@ def _read(path: Path, options: Options) -> Items:
         content = _standard_input()
         if content.startswith(npy.MAGIC):
             return Items(npy.read_stream(path, io.BytesIO(content)))
-        return Items(*text.read_table(path, content, ",", options.id_column))
+        return text.read_table(path, content, options)
     extension = "/" if path.is_dir() else path.suffix.lower()
     types = [one for kind in kinds() for one in kind.files]
     found = [one for one in types if extension in one.extensions]
     if not found:
         raise _unknown(path, types)
-    if options.id_column is not None and not any(one.has_columns for one in found):
-        raise InputError(f"{path}: only tables (.csv, .tsv) have a column of ids. Pass --ids FILE.")
+    if options.asks_for_columns and not any(one.has_columns for one in found):
+        raise InputError(
+            f"{path}: only tables (.csv, .tsv, .parquet, .feather, .arrow) have columns of ids or "
+            "labels, or to drop. Pass ids with --ids FILE."
+        )
     others = [one for one in found if one.fits is None]
     fitting = [one for one in found if one.fits is not None and one.fits(path, options)]
     return (fitting or others)[0].read(path, options)
@@ -136,21 +149,3 @@ def _require_matrix(path: Path, X: Any) -> None:
         raise InputError(f"{path}: the array has shape {X.shape}. One row per item is required.")
     if 0 in X.shape:
         raise InputError(f"{path}: the array has shape {X.shape}. At least one item is required.")
-
-
-def _as_shares(path: Path, X: Any) -> Any:
-    """Divide every row by its sum; rows of zeros stay as they are."""
-    if isinstance(X, Ragged):
-        return Ragged(_as_shares(path, X.values), X.offsets, X.positions)
-    sums = np.asarray(X.sum(axis=1), np.float64).reshape(-1)
-    bad = ~(np.isfinite(sums) & (sums >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"{path}: row {row} sums to {sums[row]:g}, so --l1 cannot divide by it. Counts or "
-            "histograms are required."
-        )
-    shares = 1 / np.where(sums == 0, 1, sums)
-    if is_sparse(X):
-        return X.multiply(shares[:, None]).tocsr().astype(np.float32)
-    return (X * shares[:, None]).astype(np.float32)

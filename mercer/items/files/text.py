@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.items.files.columns import Columns, are_named
 from mercer.items.kind import Items, Options
 from mercer.runtime.arrays import Array
 
-COMMAS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = "\t;"  # of fields, if the first line has one; else a comma
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -26,7 +27,7 @@ class _Table(NamedTuple):
     comma: str
     header: list[str]  # empty where there is none
     n_columns: int
-    id_column: int | None  # from 0
+    columns: Columns
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Return the rows below the header with their line numbers, without blank lines."""
@@ -51,41 +52,42 @@ def decode(path: Path, content: bytes) -> str:
 
 def read_items(path: Path, options: Options) -> Items:
     """Read a .csv or .tsv file."""
-    comma = COMMAS[path.suffix.lower()]
-    return Items(*read_table(path, path.read_bytes(), comma, options.id_column))
+    return read_table(path, path.read_bytes(), options)
 
 
-def read_table(
-    path: Path, content: bytes, comma: str, id_column: str | None
-) -> tuple[Array, Array | None]:
-    """Read rows of numbers, and their ids if there is a column of ids.
+def read_table(path: Path, content: bytes, options: Options) -> Items:
+    """Read rows of numbers, and their ids and labels if there are columns of them.
 
     Parameters
     ----------
     path : Path
-        Where the content comes from, for error messages.
+        Where the content comes from, for error messages; in .tsv files tabs separate the fields.
     content : bytes
-        The text. Its first line is a header if none of its fields is a number, or if one of them
-        is the name of the column of ids.
-    comma : str
-        What separates the fields.
-    id_column : str, optional
-        The column of ids: its name in the header, or its number from 1.
+        The text. Its first line is a header if none of its features is a number, or if one of its
+        fields is the name of a column that is asked for.
+    options : Options
+        Which columns are what.
 
     Returns
     -------
-    X : ndarray of float32, shape (n, d)
-    ids : ndarray of int64 or str, shape (n,), or None
+    Items
+        Its X are of float32.
     """
-    table = _table(path, decode(path, content), comma, id_column)
+    table = _table(path, decode(path, content), options)
     try:
-        X, names = _parsed(table)
+        X, ids, labels = _parsed(table)
     except csv.Error as reason:
         raise _not_a_table(path, reason) from None
     if not len(X):
         raise InputError(f"{path}: has a header but no rows. Lines of numbers are required.")
     _require_finite(table, X)
-    return X, as_ids(names) if table.id_column is not None else None
+    columns, header = table.columns, table.header
+    return Items(
+        X,
+        None if columns.ids is None else as_ids(ids),
+        None if columns.labels is None else as_ids(labels),
+        [header[number] for number in columns.kept] if header else None,
+    )
 
 
 def as_ids(names: Iterable[str]) -> Array:
@@ -101,8 +103,8 @@ def _is_integer(name: str) -> bool:
     return name.isascii() and name.isdigit() and len(name) < 19 and str(int(name)) == name
 
 
-def _table(path: Path, content: str, comma: str, id_column: str | None) -> _Table:
-    bare = _Table(path, content, comma, [], 0, None)
+def _table(path: Path, content: str, options: Options) -> _Table:
+    bare = _Table(path, content, _separator(path, content), [], 0, Columns(None, None, []))
     try:
         first = next((row for _, row in bare.rows()), None)
     except csv.Error as reason:
@@ -110,69 +112,62 @@ def _table(path: Path, content: str, comma: str, id_column: str | None) -> _Tabl
     if first is None:
         raise InputError(f"{path}: is empty. Lines of numbers are required.")
     fields = [field.strip() for field in first]
-    column = _find_column(path, fields, id_column)
-    others = [field for number, field in enumerate(fields) if number != column]
-    if not others:
-        raise InputError(f"{path}: has no column beside the ids. Numbers are required.")
-    # a first line with the name of the ids is a header, even if other names are numbers
-    named = id_column is not None and id_column in fields and not id_column.isdecimal()
-    plain = any(_number(field) is not None or not field for field in others)
-    header = [] if plain and not named else fields
-    return bare._replace(header=header, n_columns=len(fields), id_column=column)
+    columns = Columns.among(path, fields, options)
+    # a first line with a name that was asked for is a header, even if other names are numbers
+    features = [fields[number] for number in columns.kept]
+    plain = any(_number(field) is not None or not field for field in features)
+    header = [] if plain and not are_named(fields, options) else fields
+    return bare._replace(header=header, n_columns=len(fields), columns=columns)
+
+
+def _separator(path: Path, content: str) -> str:
+    """Return what separates the fields: a tab or a semicolon, if one stands in the first line."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    line = next((line for line in io.StringIO(content) if line.strip()), "")
+    bare = "".join(line.split('"')[::2])  # without quoted fields
+    return next((one for one in SEPARATORS if one in bare), ",")
 
 
 def _not_a_table(path: Path, reason: csv.Error) -> InputError:
     return InputError(f"{path}: is not a table ({reason}). Lines of numbers are required.")
 
 
-def _find_column(path: Path, fields: list[str], wanted: str | None) -> int | None:
-    if wanted is None:
-        return None
-    if wanted in fields:
-        return fields.index(wanted)
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(fields):
-        return int(wanted) - 1
-    raise InputError(
-        f"{path}: has no column {wanted!r}. A name in the first line ({', '.join(fields[:5])}"
-        f"{', …' if len(fields) > 5 else ''}) or a number from 1 to {len(fields)} is required."
-    )
-
-
-def _parsed(table: _Table) -> tuple[Array, list[str]]:
-    """Return the numbers of all rows, and the texts of the column of ids."""
-    values, names = array("f"), []
+def _parsed(table: _Table) -> tuple[Array, list[str], list[str]]:
+    """Return the numbers of all rows, and the texts of the columns of ids and labels."""
+    values, ids, labels = array("f"), list[str](), list[str]()
+    chosen, every = table.columns, len(table.columns.kept) == table.n_columns
     for line, row in table.rows():
         if len(row) != table.n_columns:
             raise table.error(
                 line, f"has {len(row)} fields but the first has {table.n_columns}. Rows of equal "
                 "length are required."
             )  # fmt: skip
-        if table.id_column is not None:
-            names.append(row.pop(table.id_column).strip())
+        if chosen.ids is not None:
+            ids.append(row[chosen.ids].strip())
+        if chosen.labels is not None:
+            labels.append(row[chosen.labels].strip())
         try:
-            values.extend(map(float, row))
+            values.extend(map(float, row if every else [row[number] for number in chosen.kept]))
         except ValueError:
             raise _not_a_number(table, line, row) from None
-    X = np.frombuffer(values, np.float32).reshape(-1, table.n_columns - len(names[:1]))
-    return X, names
+    return np.frombuffer(values, np.float32).reshape(-1, len(chosen.kept)), ids, labels
 
 
 def _require_finite(table: _Table, X: Array) -> None:
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
         line, row = next(islice(table.rows(), int(np.argmax(bad)), None))
-        if table.id_column is not None:
-            row.pop(table.id_column)
         raise _not_a_number(table, line, row)
 
 
 def _not_a_number(table: _Table, line: int, row: list[str]) -> InputError:
-    """Say which field of a row is at fault; the row is without its id."""
-    column = next(number for number, field in enumerate(row) if not _is_finite(field))
-    place = column + 1 + (table.id_column is not None and column >= table.id_column)
+    """Say which field of a row is at fault."""
+    column = next(number for number in table.columns.kept if not _is_finite(row[number]))
     return table.error(
-        line, f"column {place} is {row[column]!r}. A finite number (float32) is required; "
-        "--id-column names a column of ids."
+        line, f"column {column + 1} is {row[column]!r}. A finite number (float32) is required; "
+        "--id-column names a column of ids, --label-column one of labels, and --drop one to leave "
+        "out."
     )  # fmt: skip
 
 
