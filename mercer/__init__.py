@@ -8,8 +8,8 @@ Every method is one pipeline::
 Methods: `exact`, `brute`; `inverted`, `graph`, `kpca_pq`; `klsh`, `kpca_lsh`, `rmmh`, `fourier`,
 `lsh`; `pyramid`; `learned`, after `mercer.learn`. Their parts: items (`mercer.items`, `Ragged`),
 kernels (`mercer.kernels`, `kernel`), embeddings (`mercer.embeddings`), codes (`mercer.codes`),
-searchers (`mercer.search`); truth and recall (`mercer.evaluate`), and contract tests
-(`mercer.testing`).
+searchers (`mercer.search`); estimators for scikit-learn (`mercer.neighbors`), truth and recall
+(`mercer.evaluate`), and contract tests (`mercer.testing`).
 """
 
 import ast

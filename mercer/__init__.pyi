@@ -4,10 +4,12 @@ from mercer import evaluate as evaluate
 from mercer import items as items
 from mercer import kernels as kernels
 from mercer import learn as learn
+from mercer import neighbors as neighbors
 from mercer import search as search
 from mercer import testing as testing
 from mercer.errors import CertificateWarning as CertificateWarning
 from mercer.errors import CheckError as CheckError
+from mercer.errors import EmptyIndexWarning as EmptyIndexWarning
 from mercer.errors import InputError as InputError
 from mercer.errors import KernelError as KernelError
 from mercer.errors import LearningWarning as LearningWarning

@@ -11,6 +11,7 @@
     └── CheckError (AssertionError)       a `mercer.testing` check that failed
 
     CertificateWarning (UserWarning)      a search disproved the claims of a kernel
+    EmptyIndexWarning (UserWarning)       a search of an index that has no items
     LearningWarning (UserWarning)         constraints that a metric did not learn
     PrecisionWarning (UserWarning)        items or scores that float32 cannot tell apart
     RecallWarning (UserWarning)           a search that is expected to find less than 90 %
@@ -56,6 +57,10 @@ class MissingPackageError(MercerError, ImportError):
 
 class CertificateWarning(UserWarning):
     """A search disproved the claims of a kernel: answers are no longer certified."""
+
+
+class EmptyIndexWarning(UserWarning):
+    """A search of an index that has no items: `fit` only learns, and `add` was not called."""
 
 
 class LearningWarning(UserWarning):

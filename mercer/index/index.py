@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from mercer import kernels, store
 from mercer.embeddings import Embedding
-from mercer.errors import CertificateWarning, InputError
+from mercer.errors import CertificateWarning, EmptyIndexWarning, InputError
 from mercer.index import calibration, packing
 from mercer.index.aim import Aim
 from mercer.index.damage import Source, tells_damage
@@ -87,8 +87,11 @@ class Index(Readable):
 
     @border
     @parallel.without_blas_threads
-    def fit(self, X: Any, y: Any = None, *, queries: Any = None, measure: bool = True) -> Self:
-        """Learn the embedding from items, forget what was added before, and return self.
+    def fit(
+        self, X: Any, y: Any = None, *, queries: Any = None, measure: bool = True,
+        forget: bool = False,
+    ) -> Self:  # fmt: skip
+        """Learn the embedding from items and return self.
 
         Nothing is added: call `add` with the items to be found.
 
@@ -105,8 +108,12 @@ class Index(Readable):
             Whether to measure the recall of methods that do not prove their answers, from 1,000
             items on, and the fastest manner of proof; searches then choose their effort by it, and
             warn if they find too little. An index made by `mercer.auto` always measures.
+        forget : bool
+            Whether to remove all items that were added before. An index that has items refuses to
+            learn otherwise, because what it holds would not fit to what it has learned.
         """
         with self._changing.held():
+            self._require_empty(forget)
             learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
             with about("the queries"):
                 require_columns(columns_of(X), queries)
@@ -206,8 +213,9 @@ class Index(Readable):
         Q : items
             The queries.
         k : int
-            How many items to find for each query. If there are fewer, the rest is -1 (or None); a k
-            that exceeds the number of items by more than 1,000 is taken as that number.
+            How many items to find for each query. If there are fewer, the rest is -1 (or None), and
+            `Matches.found` says how many there are; a k that exceeds the number of items by more
+            than 1,000 is taken as that number.
         candidates : int, optional
             The most kernel values per query, not counting landmarks. By default as many as a proof
             needs or, for methods without a proof, ten times k and at least 100, and more where the
@@ -241,6 +249,7 @@ class Index(Readable):
         found = search.best(Q, k, where, plan.candidates, plan.effort, share, plan.everything)
         self._note(search.disproof)
         warn_of_recall(plan, state, k)
+        self._warn_if_empty(state)
         probability = state.probability if relaxed else 0.0
         return certified(found, self.disproof_ is None, probability or 0.0)
 
@@ -280,10 +289,12 @@ class Index(Readable):
                 "this method has no bounds, so it cannot tell when all items are "
                 "found. Use an index made by mercer.exact or mercer.brute."
             )
-        require_columns(self._state.columns, Q)
-        search = Search(*self._state.fitted("within"), self._pace)
+        state = self._state
+        require_columns(state.columns, Q)
+        search = Search(*state.fitted("within"), self._pace)
         lists = search.above(Q, float(score), where)
         self._note(search.disproof)
+        self._warn_if_empty(state)
         return [certified(one, self.disproof_ is None) for one in lists]
 
     @border
@@ -356,6 +367,23 @@ class Index(Readable):
             store.write(path, tree, self._origins)
 
     # ---- steps
+
+    def _require_empty(self, forget: bool) -> None:
+        if len(self) and not forget:
+            raise InputError(
+                f"the index has {len(self)} items, which it would forget. Call fit(X, forget=True) "
+                "if that is meant, or make a new index; add takes more items."
+            )
+
+    def _warn_if_empty(self, state: State) -> None:
+        """Warn of a search that cannot find anything."""
+        if not len(state.segments):
+            warnings.warn(
+                "the index has no items, so nothing is found. Call add(X) with the items to be "
+                "found: fit(X) only learns from them.",
+                EmptyIndexWarning,
+                stacklevel=5,
+            )
 
     def _note(self, disproof: str | None) -> None:
         """Remember that the kernel broke its claims, and warn once per search."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from mercer.embeddings import Embedding
@@ -62,6 +63,34 @@ class Readable(Params):
 
     def __bool__(self) -> bool:
         return True  # an empty index is still an index
+
+    def __repr__(self) -> str:
+        """Return the parameters, as for every object with parameters, and what was added."""
+        told = super().__repr__()
+        if not self.is_fitted:
+            return told
+        n, [*held] = len(self), self._state.segments.members
+        form = held[0].items.form if held else None
+        width = f" of {form[1]} features" if form and held else ""
+        return f"{told} with {n} items{width}" if n else f"{told}, fitted, without items"
+
+    def __hash__(self) -> int:
+        return hash((type(self), super().__repr__()))
+
+    # ---- items by their ids
+
+    def __contains__(self, name: object) -> bool:
+        return self._state.segments.holds(name)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the ids, as a dict does over its keys."""
+        return iter(self.ids.tolist())
+
+    @border
+    @tells_damage
+    def __getitem__(self, name: int | str) -> Any:
+        """Return the item with this id, as its kernel keeps it: vectors in float32 or uint8."""
+        return self._state.segments.items([name]).kept[0]
 
     @property
     @tells_damage

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import InputError
+from mercer.index.answer import Answer
+from mercer.index.tables import MOST_LINES, as_frame, as_html, as_text
 from mercer.runtime import topk
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
@@ -18,6 +20,9 @@ from mercer.runtime.border import border
 @dataclass(frozen=True)
 class Matches:
     """The most similar items of each query, best first.
+
+    ``matches[3]`` is the answer to one query (`Answer`), ``matches[2:5]`` those to several, and
+    iterating yields one answer after the other.
 
     Attributes
     ----------
@@ -53,8 +58,12 @@ class Matches:
     >>> found = mercer.evaluate.ground_truth("linear", [[1.0], [3.0], [2.0]], [[1.0]], k=2)
     >>> found.ids, found.scores
     (array([[1, 2]]), array([[3., 2.]], dtype=float32))
-    >>> found.to_list()
-    [[(1, 3.0), (2, 2.0)]]
+    >>> found
+    Matches(1 queries, k=2, 1 exact, 3 evaluations each)
+      0: 1 (3), 2 (2)
+    >>> for answer in found:
+    ...     print(answer.ids, answer.scores, answer.exact)
+    [1 2] [3. 2.] True
     """
 
     ids: Array
@@ -71,12 +80,72 @@ class Matches:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @overload
+    def __getitem__(self, key: int) -> Answer: ...
+    @overload
+    def __getitem__(self, key: slice | Array) -> Matches: ...
+    def __getitem__(self, key: Any) -> Answer | Matches:
+        """Return the answer to one query, or those to a slice, an array or a mask of queries."""
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            return self._answer(int(key))
+        rows = key if isinstance(key, slice) else np.asarray(key)
+        return replace(self, **{name: getattr(self, name)[rows] for name in self._arrays()})
+
+    def __iter__(self) -> Iterator[Answer]:
+        return (self._answer(query) for query in range(len(self)))
+
+    @property
+    def found(self) -> Ids:
+        """How many items were found for each query, shape (n_queries,).
+
+        Where that is less than k, the places after them hold no item: the last ``k - found`` of
+        ``ids[query]`` are -1 or None, and must not be used as row numbers.
+        """
+        return np.asarray(self._taken.sum(axis=1))
+
+    @property
+    def _taken(self) -> npt.NDArray[np.bool_]:
+        """Which places hold an item."""
+        return ~np.isneginf(self.scores)
+
+    def _answer(self, query: int) -> Answer:
+        values = {name: getattr(self, name)[query] for name in self._arrays()}
+        taken = self._taken[query]
+        lists = {name: values.pop(name)[taken] for name in ("ids", "scores", "distances")}
+        return Answer(**lists, **{name: value.item() for name, value in values.items()})
+
+    @classmethod
+    def _arrays(cls) -> list[str]:
+        """Return the names of what has one row for each query."""
+        return [field.name for field in fields(cls) if field.name not in ("kernel", "recall")]
+
     def to_list(self) -> list[list[tuple[Any, float]]]:
-        """Return ``(id, score)`` pairs, query by query, without the empty places."""
-        return [
-            [(i, s) for i, s in zip(ids, scores, strict=True) if i is not None and i != -1]
-            for ids, scores in zip(self.ids.tolist(), self.scores.tolist(), strict=True)
-        ]
+        """Return ``(id, score)`` pairs, query by query, without the empty places.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> mercer.evaluate.ground_truth("linear", [[1.0], [3.0]], [[1.0]], k=5).to_list()
+        [[(1, 3.0), (0, 1.0)]]
+        """
+        return [list(one) for one in self]
+
+    def to_pandas(self) -> Any:
+        """Return a pandas table with one row for each item found.
+
+        Its columns are query (the row number of the query), rank (from 1), id, score, distance and
+        exact. Queries for which nothing was found have no rows.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> found = mercer.evaluate.ground_truth("linear", [[1.0], [3.0]], [[1.0]], k=5)
+        >>> found.to_pandas()
+           query  rank  id  score  distance  exact
+        0      0     1   1    3.0       2.0   True
+        1      0     2   0    1.0       0.0   True
+        """
+        return as_frame(list(self))
 
     @classmethod
     def concatenate(cls, blocks: Sequence[Matches]) -> Matches:
@@ -92,9 +161,8 @@ class Matches:
         if len(blocks) == 1:
             return blocks[0]
         arrays = {
-            field.name: np.concatenate([getattr(block, field.name) for block in blocks])
-            for field in fields(cls)
-            if field.name not in ("kernel", "recall")
+            name: np.concatenate([getattr(block, name) for block in blocks])
+            for name in cls._arrays()
         }
         return cls(**arrays, kernel=blocks[0].kernel, recall=_least(blocks))
 
@@ -133,6 +201,16 @@ class Matches:
         )
 
     def __repr__(self) -> str:
+        """Return a summary and, if there are few queries, the best items of each."""
+        return "\n".join(
+            [self._summary, *([as_text(list(self))] if 0 < len(self) <= MOST_LINES else [])]
+        )
+
+    def _repr_html_(self) -> str:
+        return as_html(self._summary, list(self[:MOST_LINES]), len(self))
+
+    @property
+    def _summary(self) -> str:
         queries, k = self.ids.shape
         share = f"{int(self.exact.sum())} exact, " if queries else ""
         work = f"{self.evaluations.mean():.0f} evaluations each" if queries else "no queries"

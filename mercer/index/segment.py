@@ -92,9 +92,8 @@ class Segment:
             rows = self._order[places.clip(max=len(self.ids) - 1)]
         return np.where((self.ids[rows] == ids) & ~self.removed[rows], rows, -1)
 
-    def listed(self, ids: Array) -> Ids:
-        """Return the rows of those ids that are live, each once, increasing."""
-        rows = self.find(ids)
+    def listed(self, rows: Ids) -> Ids:
+        """Return those rows that are not -1, each once, increasing."""
         rows = rows[rows >= 0]
         if len(rows) < len(self.ids) // SORTED:
             return np.unique(rows)

@@ -12,7 +12,7 @@ from mercer.errors import InputError
 from mercer.index.segment import Segment, as_ids
 from mercer.index.views import View
 from mercer.kernels import Prepared
-from mercer.runtime.arrays import Array
+from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.lazy import lazy
 from mercer.search import Allowed
 from mercer.search.base import Mask
@@ -61,13 +61,30 @@ class Segments:
             first += len(segment.ids)
         return named
 
-    def items(self, ids: Array) -> Prepared:
-        """Return the items with these ids, in this order; all must be live."""
-        names = ids.astype(str) if self.id_type == "str" else ids
-        places = [segment.find(names) for segment in self.members]
+    def items(self, ids: Any) -> Prepared:
+        """Return the items with these ids, in this order; unknown ids are an error."""
+        places = self._rows(self._same_type(as_ids(ids)))
         found = [s.items.take(r[r >= 0]) for s, r in zip(self.members, places, strict=True)]
         order = np.concatenate([np.flatnonzero(rows >= 0) for rows in places])
         return Prepared.join(found).take(np.argsort(order))
+
+    def holds(self, name: object) -> bool:
+        """Whether an item has this id."""
+        kind = {str: "str", int: "int64", np.str_: "str", np.int64: "int64"}.get(type(name))
+        if kind is None or kind != self.id_type:
+            return False
+        return any((segment.find(np.array([name])) >= 0).any() for segment in self.members)
+
+    def _rows(self, names: Array, told: str = "Pass ids out of index.ids.") -> list[Ids]:
+        """Return where each segment has these ids, -1 where it does not; one of them must."""
+        places = [segment.find(names) for segment in self.members]
+        missing = np.all([rows < 0 for rows in places], axis=0) | np.zeros(len(names), bool)
+        if missing.any():
+            raise InputError(
+                f"{int(missing.sum())} of {len(names)} ids are not in the index "
+                f"(first: {names[np.argmax(missing)].item()!r}). {told}"
+            )
+        return places
 
     # ---- changes
 
@@ -85,14 +102,8 @@ class Segments:
         names = self._same_type(as_ids(ids))
         if len(np.unique(names)) < len(names):
             raise InputError("an id is given twice. Pass each once.")
-        places = [segment.find(names) for segment in self.members]
-        missing = np.all([rows < 0 for rows in places], axis=0) | np.zeros(len(names), bool)
-        if missing.any():
-            raise InputError(
-                f"{int(missing.sum())} of {len(names)} ids are not in the index "
-                f"(first: {names[np.argmax(missing)].item()!r}). Nothing was removed."
-            )
-        changed = [s.without(r[r >= 0]) for s, r in zip(self.members, places, strict=True)]
+        rows = self._rows(names, "Nothing was removed.")
+        changed = [s.without(r[r >= 0]) for s, r in zip(self.members, rows, strict=True)]
         return Segments(tuple(segment for segment in changed if len(segment)), self.next_id)
 
     def new_ids(self, ids: Any, n: int) -> Array:
@@ -153,8 +164,9 @@ class Segments:
         given = np.asarray(allowed)
         if given.dtype == bool:
             return self._flagged(given)
-        names = self._same_type(as_ids(given))
-        return [Allowed(segment.listed(names), len(segment.ids)) for segment in self.members]
+        rows = self._rows(self._same_type(as_ids(given)))
+        pairs = zip(self.members, rows, strict=True)
+        return [Allowed(segment.listed(some), len(segment.ids)) for segment, some in pairs]
 
     def _flagged(self, flags: Mask) -> list[Allowed]:
         """Turn a mask over the live items into rows of each segment."""

@@ -61,9 +61,12 @@ class Kind(ABC):
         The name that kernels use in `Kernel.input`.
     files : tuple of FileType
         The types of files that such items are read from.
+    has_columns : bool
+        Whether each item is a row of numbers, and all have the same columns.
     """
 
     name: ClassVar[str]
+    has_columns: ClassVar[bool] = False
     files: ClassVar[tuple[FileType, ...]] = ()
 
     @abstractmethod

@@ -15,6 +15,7 @@ class Sparse(Kind):
     """SciPy's sparse matrices and arrays, kept as CSR of float32."""
 
     name = "sparse"
+    has_columns = True
     files = (
         FileType(
             (".npz",),

@@ -20,6 +20,7 @@ class Vectors(Kind):
     """Arrays of shape (n, d), kept as float32 or uint8; sparse matrices are taken as well."""
 
     name = "vectors"
+    has_columns = True
     files: ClassVar[tuple[FileType, ...]] = (
         FileType((".npy",), lambda path, _: Items(npy.read_npy(path))),
         FileType((".npz",), lambda path, options: Items(npy.read_npz(path, options.key))),

@@ -184,6 +184,8 @@ def _filters(subject: _Filled) -> None:
         for where in (rows, mask):
             found = index.search(subject.Q, K, where=where)
             subject.require_answer(found, K, f"where {len(rows)} items are allowed", rows)
+    strange = partial(index.search, subject.Q, K, where=[subject.n])
+    subject.require_error("`where` with an id that is not in the index", strange)
 
 
 def _candidates(subject: _Filled) -> None:

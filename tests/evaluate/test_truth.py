@@ -87,7 +87,7 @@ def test_fewer_items_than_k():
 def test_one_item_one_query():
     found = evaluate.ground_truth("chi2", [[1.0]], [[1.0]], k=1)
     assert found.ids.tolist() == [[0]]
-    assert repr(found) == "Matches(1 queries, k=1, 1 exact, 1 evaluations each)"
+    assert repr(found) == "Matches(1 queries, k=1, 1 exact, 1 evaluations each)\n  0: 0 (1)"
 
 
 def test_prepared_items_are_searched_as_they_are():

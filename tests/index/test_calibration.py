@@ -81,7 +81,8 @@ def test_ids_of_any_length_in_any_number_of_segments(monkeypatch):
 def test_changes_forget_the_calibration():
     Q = histograms(40, 6)
     changed = mercer.exact("chi2", n_landmarks=40, n_components=8).fit(X).add(X)
-    for change in (lambda: changed.add(X[:1]), lambda: changed.remove([0]), lambda: changed.fit(X)):
+    for change in (lambda: changed.add(X[:1]), lambda: changed.remove([0]),
+                   lambda: changed.fit(X, forget=True)):  # fmt: skip
         changed.calibrate(Q, 0.9) if len(changed) else None
         assert changed.info()["relaxed probability"] == 0.9
         change()

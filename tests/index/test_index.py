@@ -176,8 +176,12 @@ def test_removing_is_all_or_nothing():
     made.remove([])
     assert len(made.remove(made.ids)) == 0
     assert bool(made)
-    assert made.search(VECTORS[:2], 2).ids.tolist() == [[-1, -1]] * 2
-    assert made.within(VECTORS[:1], 0.5)[0].ids.shape == (1, 0)
+    with pytest.warns(mercer.EmptyIndexWarning, match=r"no items.*Call add\(X\)"):
+        found = made.search(VECTORS[:2], 2)
+    assert found.ids.tolist() == [[-1, -1]] * 2
+    assert found.found.tolist() == [0, 0]
+    with pytest.warns(mercer.EmptyIndexWarning):
+        assert made.within(VECTORS[:1], 0.5)[0].ids.shape == (1, 0)
 
 
 def test_failed_additions_change_nothing():
@@ -216,11 +220,16 @@ def test_an_embedding_of_another_kernel_is_refused():
         mercer.Index("chi2", KernelPCA("rbf", 8, residual=True), BoundScan())
 
 
-def test_fit_forgets():
+def test_fit_forgets_only_if_asked():
     made = mercer.exact("rbf").fit(VECTORS).add(VECTORS)
     made.disproof_ = "something"
-    made.fit(VECTORS[:20])
-    assert len(made) == 0
+    for fitted in (lambda: made.fit(VECTORS[:20]), lambda: made.fit(VECTORS[:20], forget=False)):
+        with pytest.raises(InputError, match=r"Index\.fit: the index has 70 items.*forget=True"):
+            fitted()
+    assert len(made) == 70
+    assert made.disproof_ == "something"
+    made.fit(VECTORS[:20], forget=True)
+    assert len(made.fit(VECTORS[:20])) == 0  # nothing is forgotten
     assert made.info()["certified"]
     with pytest.raises(NotFittedError, match=r"Call index\.fit"):
         mercer.exact("rbf").search(VECTORS, 1)
@@ -236,3 +245,25 @@ def test_info_and_params():
     assert facts["removed"] == 1
     assert facts["id type"] == "int64"
     assert facts["certified"] is True
+
+
+# ---- filters by ids
+
+
+@pytest.mark.parametrize("ids", [np.arange(70) * 2, [f"item {i}" for i in range(70)]])
+def test_ids_of_a_filter_are_in_the_index(ids):
+    ids = np.asarray(ids)
+    made = mercer.exact("rbf", n_landmarks=20).fit(VECTORS).add(VECTORS[:40], ids[:40])
+    made.add(VECTORS[40:], ids[40:]).remove(ids[:1])
+    strange = [*ids[38:42], ids[0], "item 99" if ids.dtype.kind == "U" else 99]
+    for call in (lambda: made.search(VECTORS[:3], 2, where=strange),
+                 lambda: made.within(VECTORS[:3], 0.5, where=np.array(strange))):  # fmt: skip
+        with pytest.raises(
+            InputError, match=rf"2 of 6 ids are not in the index .first: '?{ids[0]}"
+        ):
+            call()
+    found = made.search(VECTORS[:3], 5, where=[*ids[38:42], ids[40]])  # one of them twice
+    assert set(found.ids[:, :4].ravel()) == set(ids[38:42])
+    assert found.found.tolist() == [4, 4, 4]
+    with pytest.raises(InputError, match="are not in the index"):
+        made.empty().search(VECTORS[:3], 2, where=ids[:1])

@@ -91,7 +91,7 @@ def test_an_interrupted_fit_changes_nothing(method, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, interrupt)
             with pytest.raises(KeyboardInterrupt):
-                index.fit(POOL[50:])
+                index.fit(POOL[50:], forget=True)
         after = index.search(Q, 4)
         np.testing.assert_array_equal(before.ids, after.ids)
         np.testing.assert_array_equal(before.scores, after.scores)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -162,6 +163,7 @@ SETTINGS = settings(
     max_examples=15, stateful_step_count=15, deadline=None, derandomize=True, database=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.EmptyIndexWarning")
 TestChanges = Changes.TestCase
 TestManySegments = ManySegments.TestCase
 TestChanges.settings = TestManySegments.settings = SETTINGS

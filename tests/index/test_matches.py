@@ -89,3 +89,46 @@ def test_lists_and_text():
     assert len(pairs) == 3
     assert repr(found).startswith("Matches(1 queries, k=5, 1 exact, ")
     assert repr(Matches.concatenate([found, found])).startswith("Matches(2 queries")
+
+
+# ---- one query, some queries, every query
+
+
+def test_one_answer_is_a_row_without_empty_places():
+    found = answer(slice(0, 3), k=5)
+    for query, one in enumerate(found):
+        assert len(one) == 3
+        np.testing.assert_array_equal(one.ids, found.ids[query, :3])
+        np.testing.assert_array_equal(one.scores, found.scores[query, :3])
+        np.testing.assert_array_equal(one.distances, found.distances[query, :3])
+        assert list(one) == found.to_list()[query]
+        assert (one.exact, one.evaluations, one.probability) == (True, 3, 1.0)
+        assert one.landmark_evaluations == 0
+        assert one.tolerance == found.tolerance[query]
+    assert list(found[-1]) == list(found[5])
+    assert list(found[np.int64(2)]) == found.to_list()[2]
+    for outside in (6, -7):
+        with pytest.raises(IndexError):
+            found[outside]
+
+
+@pytest.mark.parametrize("key", [slice(2, 5), slice(None, None, -2), np.array([4, 0]), [1, 1],
+                                 np.arange(6) % 2 == 0, slice(0, 0)])  # fmt: skip
+def test_some_answers_are_matches(key):
+    found = answer(slice(None))
+    some = found[key]
+    rows = np.arange(6)[key]
+    assert isinstance(some, Matches)
+    assert len(some) == len(rows)
+    for name, value in vars(found).items():
+        expected = value if name in ("kernel", "recall") else value[rows]
+        np.testing.assert_array_equal(getattr(some, name), expected)
+
+
+def test_found_tells_items_from_empty_places():
+    assert answer(slice(0, 3), k=5).found.tolist() == [3] * 6
+    assert answer(slice(None), k=5).found.tolist() == [5] * 6
+    index = mercer.exact("chi2").fit(HISTOGRAMS).add(HISTOGRAMS[:2], ids=["a", "b"])
+    assert index.search(Q, k=4).found.tolist() == [2] * 6
+    assert index.search(Q, k=4, where=["b"]).found.tolist() == [1] * 6
+    assert answer(slice(None))[:0].found.shape == (0,)

@@ -153,6 +153,7 @@ def test_calibration_and_disproof_are_kept(tmp_path):
                  index.search(zoo.HISTOGRAMS, relaxed=True))  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::mercer.EmptyIndexWarning")
 def test_indexes_without_items(tmp_path):
     mercer.exact("chi2").save(tmp_path / "new")
     again = mercer.load(tmp_path / "new")
