@@ -89,8 +89,11 @@ class Readable(Params):
     @border
     @tells_damage
     def __getitem__(self, name: int | str) -> Any:
-        """Return the item with this id, as its kernel keeps it: vectors in float32 or uint8."""
-        return self._state.segments.items([name]).kept[0]
+        """Return the item with this id, in the form in which items are kept (`mercer.items`).
+
+        Kernels that keep only what they compare, such as those of pyramids, raise KernelError.
+        """
+        return self._state.segments.items([name]).given[0]
 
     @property
     @tells_damage

@@ -55,6 +55,11 @@ class Tversky(Kernel):
         _bit_loops.count(words, counts)
         return {"words": words, "counts": counts}
 
+    def given(self, P: Prepared) -> Any:
+        """Return the bytes, without those that fill the last word."""
+        width = P.words.shape[1] * P.words.itemsize if P.form is None else P.form[1]
+        return np.ascontiguousarray(P.words).view(np.uint8)[:, :width]
+
     def sound(self, P: Prepared) -> bool:
         """Whether the number of words matches the width of the items."""
         words, counts = P.words, P.counts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from mercer.errors import InputError, KernelError
 from mercer.kernels import _loops
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
-from mercer.kernels.similarity import unit
+from mercer.kernels.similarity import refuse_to_return, unit
 from mercer.kernels.sums import DotProduct
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
@@ -72,6 +72,10 @@ class Mahalanobis(DotProduct):
         for span in parallel.spans(X.shape[0], BLOCK):
             mapped[span] = X[span].astype(np.float64) @ self._root
         return {"rows": mapped}
+
+    def given(self, P: Prepared) -> NoReturn:
+        """Raise KernelError: items are not kept."""
+        refuse_to_return(self)
 
     def sound(self, P: Prepared) -> bool:
         """Whether mapped rows are as wide as A."""

@@ -105,6 +105,19 @@ class Prepared:
         first = next(iter(self.parts.values()))
         return first.kept if isinstance(first, Prepared) else first
 
+    @property
+    def given(self) -> Any:
+        """The items as they were checked; KernelError if the innermost kernel does not keep them.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> kernels.Cosine().normalized().prepare([[3.0, 4.0]]).given
+        array([[3., 4.]], dtype=float32)
+        """
+        first = next(iter(self.parts.values()))
+        return first.given if isinstance(first, Prepared) else self.kernel.given(self)
+
     def pack(self) -> dict[str, Any]:
         """Return the items, without the kernel, as plain values and arrays that can be stored."""
         return {

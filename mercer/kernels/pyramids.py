@@ -1,7 +1,7 @@
 """The base of kernels that intersect sparse histograms of sets."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from mercer.items.ragged import Ragged
 from mercer.kernels import _pyramid_loops as _loops
 from mercer.kernels.base import Kernel
 from mercer.kernels.prepared import Prepared
-from mercer.kernels.similarity import unit
+from mercer.kernels.similarity import refuse_to_return, unit
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
 
@@ -68,6 +68,10 @@ class Pyramid(Kernel):
         if self.normalize is not None:
             parts["own"] = self._own(Prepared(self, parts))
         return parts
+
+    def given(self, P: Prepared) -> NoReturn:
+        """Raise KernelError: items are not kept."""
+        refuse_to_return(self)
 
     def sound(self, P: Prepared) -> bool:
         """Whether every bin has a coefficient and a count, and the sets suit the kernel."""

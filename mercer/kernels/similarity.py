@@ -6,7 +6,7 @@ else is here (blocks, threads, checks) or in `mercer.kernels.base` (algebra, fur
 """
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -225,6 +225,10 @@ class Similarity(Params):
         """Whether prepared items read from a file are safe for the compiled loops."""
         return True
 
+    def given(self, P: Prepared) -> Any:
+        """Return the items that were prepared, or KernelError if they are not kept."""
+        return P.kept
+
     # ---- what the rest of the package calls
 
     def tile(self, P: Prepared, R: Prepared, out: Array, first: First = (0, 0)) -> None:
@@ -299,6 +303,14 @@ class Similarity(Params):
             f"{self.label}: k(X[{x}], Y[{y}]) is {values[i, j]}. Kernels return finite "
             f"{values.dtype} numbers: scale the items down, or guard the kernel's formula."
         )
+
+
+def refuse_to_return(kernel: Similarity) -> NoReturn:
+    """Raise KernelError where the items themselves are asked for, and not kept."""
+    raise KernelError(
+        f"{kernel.label}: keeps what it compares of items, not the items. Keep them beside the "
+        "index, under the same ids."
+    )
 
 
 def scaled_rows(rows: Any, scales: Array) -> Any:

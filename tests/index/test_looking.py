@@ -36,8 +36,19 @@ def test_packed_bits_and_sets_are_read_too():
     bits = np.random.default_rng(0).random((9, 20)) < 0.5
     index = mercer.brute("tanimoto").fit(bits).add(bits)
     np.testing.assert_array_equal(index[4], np.packbits(bits[4]))
+    packed = np.packbits(bits, axis=1)
+    both = mercer.brute(kernels.Tanimoto() + kernels.Tversky()).fit(packed).add(packed)
+    np.testing.assert_array_equal(both[4], packed[4])
     sets = mercer.brute(kernels.MaxSim()).fit(SETS).add(SETS, ids=np.arange(70) * 2)
     np.testing.assert_array_equal(sets[6], SETS[3].astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["pyramid_match-normalized", "mahalanobis"])
+def test_items_that_are_not_kept_are_not_made_up(name):
+    [animal] = [animal for animal in ANIMALS if animal.name == name]
+    index = mercer.brute(animal.kernel).fit(animal.X).add(animal.X)
+    with pytest.raises(mercer.KernelError, match=r"not the items\. Keep them"):
+        index[0]
 
 
 @pytest.mark.parametrize("ids", [np.arange(70), np.arange(70) * 3 + 1, [f"{i}" for i in range(70)]])
