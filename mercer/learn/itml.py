@@ -1,20 +1,21 @@
 """Learn a metric of vectors, or in any kernel's space (Kulis, Jain and Grauman 2009)."""
 
 import math
-import warnings
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from mercer import items, kernels
-from mercer.errors import InputError, LearningWarning, NotFittedError
+from mercer.errors import InputError, NotFittedError
 from mercer.kernels import Kernel, Learned, Mahalanobis
 from mercer.kernels.learned import symmetric_root
 from mercer.kernels.sampling import sampled
 from mercer.learn.constraints import Constraints, from_labels
-from mercer.learn.projections import Outcome, Problem
+from mercer.learn.projections import Problem
+from mercer.learn.shortfalls import warn_of
 from mercer.learn.spaces import BasisSpace, Space, VectorSpace
+from mercer.learn.votes import are_elected
 from mercer.runtime import parallel
 from mercer.runtime.border import about, border
 from mercer.runtime.params import Params, check_count, check_number
@@ -22,6 +23,8 @@ from mercer.runtime.params import Params, check_count, check_number
 Matrix = npt.NDArray[np.float64]
 SAMPLE = 100  # items whose distances tell what is near and what is far
 PERCENTILES = 1, 99
+PRICE = 3.0  # of moving all bounds, for each dimension of the metric; see docs/learned.md
+VOTES = 4  # neighbours that elect a class in `score`
 
 
 class ITML(Params):
@@ -37,9 +40,10 @@ class ITML(Params):
     ----------
     kernel : str or Kernel, optional
         The similarity to improve; None for dense vectors of few features as they are.
-    slack : float
+    slack : float, optional
         The price of moving a bound: the larger, the more constraints hold, and the farther the
-        metric is from the given one. Choose it by cross-validation. With ``math.inf`` no bound
+        metric is from the given one. By default 3 d / n for n constraints on a metric of d
+        dimensions, which is cautious; choose it by cross-validation. With ``math.inf`` no bound
         moves, as in eq. 3: constraints that contradict each other are then reported, not met.
     prior : array_like, shape (n_features, n_features), optional
         A₀, a symmetric positive semi-definite matrix; the identity by default. Directions that it
@@ -63,8 +67,8 @@ class ITML(Params):
     ----------
     factor_ : ndarray of float64, shape (d, d)
         G with A = GᵀG, in the coordinates of the vectors, or of an orthonormal basis of the span.
-    upper_, lower_ : float
-        The bounds that were used.
+    upper_, lower_, slack_ : float
+        The bounds and the slack that were used.
     gap_ : float
         The largest departure from the conditions of optimality, as a share of a bound.
     n_iter_ : int
@@ -93,7 +97,7 @@ class ITML(Params):
     factor_: Matrix
 
     def __init__(
-        self, kernel: str | Kernel | None = None, slack: float = 1.0, *,
+        self, kernel: str | Kernel | None = None, slack: float | None = None, *,
         prior: npt.ArrayLike | None = None, upper: float | None = None, lower: float | None = None,
         max_iter: int = 200, tol: float = 0.01, n_basis: int = 300,
         n_constraints: int | None = None, seed: int = 0,
@@ -114,7 +118,7 @@ class ITML(Params):
         if self.kernel is not None:
             kernels.get(self.kernel)
         if self.slack != math.inf:
-            check_number("slack", self.slack, above=0)
+            check_number("slack", self.slack, above=0, optional=True)
         if self.prior is not None:
             self._require_prior(self.prior)
         check_number("tol", self.tol, at_least=0)
@@ -158,6 +162,8 @@ class ITML(Params):
         space = self._new_space(X)
         factor = self._given(space)
         self.upper_, self.lower_ = self._new_bounds(space, X, factor)
+        usual = PRICE * len(factor) / len(constraints)
+        self.slack_ = usual if self.slack is None else float(self.slack)
         self._keep(space, factor)
         self._learn(space, X, constraints)
         return self
@@ -265,39 +271,13 @@ class ITML(Params):
         bounds = np.where(named.similar, self.upper_, self.lower_)
         problem = Problem(
             Z, named, bounds, space.rests(P, Z, named.pairs), named.margins + short - long,
-            self.slack,
+            self.slack_,
         )  # fmt: skip
         G, rng = self.factor_.copy(), np.random.default_rng([self.seed, 3])
         outcome = problem.solve(G, self.max_iter, self.tol, rng)
         self.factor_, self.gap_, self.n_iter_ = G, outcome.gap, outcome.n_iter
         self.satisfied_, self.infeasible_ = outcome.satisfied, outcome.infeasible
-        self._warn(outcome, constraints)
-
-    def _warn(self, outcome: Outcome, constraints: Constraints) -> None:
-        if len(outcome.infeasible):
-            warnings.warn(
-                f"ITML: {len(outcome.infeasible)} of {len(constraints)} constraints cannot be "
-                f"met, whatever is learned (first: "
-                f"{constraints.describe(int(outcome.infeasible[0]))}; all: infeasible_). "
-                f"{_WHY[self.kernel is None]}", LearningWarning, stacklevel=5,
-            )  # fmt: skip
-        if outcome.gap > self.tol:
-            warnings.warn(
-                f"ITML: after {outcome.n_iter} sweeps a constraint is {outcome.gap:.3g} of its "
-                f"bound away from where it should be, more than tol={self.tol}. "
-                f"{self._cure(outcome, constraints)}", LearningWarning, stacklevel=5,
-            )  # fmt: skip
-
-    def _cure(self, outcome: Outcome, constraints: Constraints) -> str:
-        """Return what may help where learning has not come to its end."""
-        if self.slack != math.inf:
-            return "Raise max_iter, or lower slack: constraints may contradict each other."
-        missed = outcome.missed
-        told = f" (first: {constraints.describe(int(missed[0]))})" if len(missed) else ""
-        return (
-            f"{len(missed)} of {len(constraints)} do not hold{told}. Raise max_iter; or pass a "
-            "finite slack, if constraints contradict each other: then no metric meets all."
-        )
+        warn_of(outcome, constraints, self.slack_, self.tol, self.kernel is None)
 
     # ---- what was learned
 
@@ -353,6 +333,45 @@ class ITML(Params):
         Z = space.coordinates(space.prepare(X))  # type: ignore[arg-type]
         return (Z @ self.factor_.T).astype(np.float32)
 
+    @border
+    def score(self, X: Any, y: npt.ArrayLike) -> float:
+        """Return how often four neighbours under the learned metric elect the right class.
+
+        Each item is classified by the four other items of X that are nearest to it; of classes
+        with as many votes, the one of the nearest item wins. Grid searches maximise this;
+        their folds should be stratified, which scikit-learn does by itself for classifiers only.
+
+        Parameters
+        ----------
+        X : items
+            As those given to `fit`.
+        y : array_like, shape (len(X),)
+            The label of every item.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from sklearn.model_selection import GridSearchCV, StratifiedKFold
+        >>> from mercer import learn
+        >>> X, y = load_wine(return_X_y=True)
+        >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+        >>> grid = {"slack": [1e-6, 0.1]}
+        >>> GridSearchCV(learn.ITML(), grid, cv=StratifiedKFold(3)).fit(X, y).best_params_
+        {'slack': 0.1}
+        """
+        return float(np.mean(are_elected(self.kernel_, items.rows_of(X), y, VOTES)))
+
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn that this transforms items, and learns from labels."""
+        from sklearn.utils import (  # type: ignore[import-untyped]
+            InputTags,
+            Tags,
+            TargetTags,
+            TransformerTags,
+        )
+
+        return Tags(None, TargetTags(required=True), TransformerTags(), input_tags=InputTags())
+
     def fit_transform(self, X: Any, y: Any) -> npt.NDArray[np.float32]:
         """Learn, and return the vectors of the same items."""
         return self.fit(X, y).transform(X)
@@ -380,11 +399,3 @@ def _renumbered(constraints: Constraints) -> tuple[npt.NDArray[np.int64], Constr
         constraints.margins,
     )  # fmt: skip
     return rows, named
-
-
-_WHY = {
-    True: "The items of such a pair are the same, to the prior at least; or those of such a triple "
-    "lie in one line, where no metric brings the farther one nearer than the other.",
-    False: "Too much of what tells the items apart lies outside of the span of the basis, or they "
-    "are the same: raise n_basis.",
-}

@@ -40,10 +40,10 @@ class KernelNeighborsTransformer(_Named, TransformerMixin, Neighbors):  # type: 
     >>> from mercer.neighbors import KernelNeighborsTransformer
     >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6], [0.9, 0.1]]
     >>> KernelNeighborsTransformer("chi2", n_neighbors=1).fit_transform(X).toarray().round(2)
-    array([[0.  , 0.  , 0.1 , 0.  ],
-           [0.  , 0.  , 0.  , 0.23],
-           [0.1 , 0.  , 0.  , 0.  ],
-           [0.  , 0.23, 0.  , 0.  ]], dtype=float32)
+    array([[0.  , 0.  , 0.14, 0.  ],
+           [0.  , 0.  , 0.  , 0.32],
+           [0.14, 0.  , 0.  , 0.  ],
+           [0.  , 0.32, 0.  , 0.  ]], dtype=float32)
     """
 
     def __init__(

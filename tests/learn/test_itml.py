@@ -9,10 +9,12 @@ import scipy.optimize
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.neighbors import KNeighborsClassifier
 from zoo import two_classes
 
 import mercer
 from mercer import kernels, learn
+from mercer.learn.itml import PRICE
 from mercer.learn.projections import Problem
 from mercer.runtime.border import asked
 
@@ -289,7 +291,6 @@ def test_constraints_add_up():
 def test_pipeline_and_grid_search():
     from sklearn.base import clone
     from sklearn.model_selection import GridSearchCV
-    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
 
     X, y = two_classes()
@@ -300,6 +301,73 @@ def test_pipeline_and_grid_search():
     nested = clone(learn.ITML(kernels.RBF(gamma=0.5), upper=0.1))
     assert nested == learn.ITML(kernels.RBF(gamma=0.5), upper=0.1)
     assert nested.set_params(kernel__gamma=2.0).kernel == kernels.RBF(gamma=2.0)
+
+
+def test_score_is_the_vote_of_others():
+    X, y = two_classes(90)
+    metric = learn.ITML(slack=0.1).fit(X, y)
+    Z, right = metric.transform(X).astype(float), 0
+    for row, z in enumerate(Z):
+        distances = ((Z - z) ** 2).sum(axis=1)
+        distances[row] = np.inf
+        votes = y[np.argsort(distances, kind="stable")[:4]].tolist()
+        right += max(votes, key=lambda one: (votes.count(one), -votes.index(one))) == y[row]
+    assert metric.score(X, y) == pytest.approx(right / 90)
+    names = np.array(["far", "near"])[y]
+    assert metric.score(X, names) == metric.score(X, y)
+    over = learn.ITML("linear", 0.1, n_basis=90).fit(X, y)
+    assert abs(over.score(X, y) - metric.score(X, y)) < 0.05
+    assert metric.score(X[:2], [0, 0]) == 1  # fewer others than votes
+    for wrong in (y[:5], learn.from_labels(y), None):
+        with pytest.raises(mercer.InputError, match=r"ITML.score: y has shape"):
+            metric.score(X, wrong)
+
+
+def test_grid_search_by_its_own_score():
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.utils import get_tags
+
+    X, y = two_classes()
+    grid = {"slack": [1e-6, 0.1], "kernel": [None, "linear"]}
+    search = GridSearchCV(learn.ITML(), grid, cv=StratifiedKFold(3)).fit(X, y)
+    assert search.best_params_["slack"] == 0.1
+    assert search.best_score_ > learn.ITML(slack=1e-6).fit(X, y).score(X, y)
+    assert clone(search.best_estimator_) == search.best_estimator_
+    assert not hasattr(clone(search.best_estimator_), "factor_")
+    assert get_tags(learn.ITML()).target_tags.required
+
+
+def test_the_default_price_is_shared_by_all_constraints():
+    X, y = two_classes()
+    asked = learn.from_labels(y, 60)
+    metric = learn.ITML().fit(X, asked)
+    assert metric.slack_ == pytest.approx(PRICE * X.shape[1] / len(asked))
+    again = learn.ITML(slack=metric.slack_).fit(X, asked)
+    np.testing.assert_array_equal(again.factor_, metric.factor_)
+    before = metric.slack_
+    metric.partial_fit(X[:2], learn.from_pairs(dissimilar=[(0, 1)]))
+    assert metric.slack_ == before
+    over = learn.ITML("linear", n_basis=40).fit(X, asked)
+    assert over.slack_ == pytest.approx(PRICE * len(over.factor_) / len(asked))
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_default_does_not_hurt_neighbours(seed):
+    """Classes of many shapes, which a metric that draws them together would mix with others."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    X, y = load_digits(return_X_y=True)
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+    Z, Q, known, asked = train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
+
+    def voted(transform):
+        model = KNeighborsClassifier(4).fit(transform(Z), known)
+        return model.score(transform(Q), asked)
+
+    cautious, bold = (learn.ITML(slack=slack).fit(Z, known).transform for slack in (None, 1.0))
+    assert voted(cautious) >= voted(np.asarray) > voted(bold)
 
 
 def test_progress_is_told(monkeypatch):

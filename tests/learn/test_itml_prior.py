@@ -82,10 +82,10 @@ def test_items_that_only_differ_in_what_is_ignored_cannot_be_far(slack):
 
 def test_partial_fit_goes_on_from_the_metric_not_from_the_prior():
     asked = learn.from_labels(Y, 60)
-    metric = learn.ITML(prior=PRIOR, tol=1e-8, max_iter=3000, **BOUNDS).fit(X, asked)
+    metric = learn.ITML(slack=1.0, prior=PRIOR, tol=1e-8, max_iter=3000, **BOUNDS).fit(X, asked)
     before = metric.metric_
     metric.partial_fit(X[:2], learn.from_pairs(dissimilar=[(0, 1)]))
-    again = learn.ITML(prior=before, tol=1e-8, **BOUNDS)
+    again = learn.ITML(slack=1.0, prior=before, tol=1e-8, **BOUNDS)
     again.fit(X[:2], learn.from_pairs(dissimilar=[(0, 1)]))
     np.testing.assert_allclose(metric.metric_, again.metric_, atol=1e-6 * np.abs(before).max())
 

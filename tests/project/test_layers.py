@@ -22,12 +22,12 @@ LAYERS = [
     ["search"],
     ["store"],
     ["index"],
-    ["methods", "evaluate", "testing"],
+    ["methods", "neighbors", "evaluate", "testing"],
     ["cli", "__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-OPTIONAL = {"typer", "cv2", "fastapi", "rdkit", "matplotlib", "pyarrow"}
-MOST_ENTRIES = 15
+OPTIONAL = {"typer", "cv2", "fastapi", "rdkit", "matplotlib", "pandas", "pyarrow"}
+MOST_ENTRIES = 20
 
 
 def modules(root: Path = ROOT) -> dict[str, Path]:
@@ -149,3 +149,15 @@ def test_each_optional_package_is_imported_in_one_file(package):
 def test_threads_start_in_one_file():
     users = [m for m, path in modules().items() if "ThreadPoolExecutor" in path.read_text()]
     assert users == ["mercer.runtime.parallel"]
+
+
+def test_estimators_of_scikit_learn_stand_in_one_room():
+    """Its BaseEstimator takes most of a second to import."""
+    users = [
+        module
+        for module, path in modules().items()
+        if any(name.startswith(("sklearn.base", "sklearn.utils.validation"))
+               for name, _ in imports(path))
+    ]  # fmt: skip
+    assert users
+    assert {module.split(".")[1] for module in users} == {"neighbors"}
