@@ -26,7 +26,7 @@ from mercer.learn.itml import PRICE
 
 PRICES = (0.3, 1.0, 3.0, 10.0, 30.0)  # c
 FIXED = 0.0  # stands for a slack of 1
-CHOOSING, REPORTING, FURTHER = "choosing", "reporting", "reporting, never looked at before"
+CHOOSING, REPORTING, FURTHER = "choosing", "reporting", "added later"
 PARTS = {CHOOSING: TABLES[::2], REPORTING: TABLES[1::2], FURTHER: ("mushroom", "nursery")}
 COLOURS = curves.BLUE, curves.ORANGE, curves.GREEN, curves.PINK, curves.GREY
 
@@ -110,7 +110,8 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
         )
         for part in dict.fromkeys(row.part for row in rows)
     ]  # fmt: skip
-    curves.draw([panels], path, f"{VOTES}-NN, means over {rows[0].splits} splits")
+    note = f"{VOTES}-NN, means over {rows[0].splits} splits; {best(rows):g} is taken"
+    curves.draw([panels], path, note)
 
 
 def _lines(rows: Sequence[Measurement], part: str) -> Iterator[curves.Curve]:
@@ -124,10 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure on tables of 150 to 12,960 rows."""
     options = report.options(__doc__, arguments)
     n_tables, n_splits = (1, 3) if options.quick else (len(TABLES), 10)
-    rows = report.publish(
+    report.publish(
         "learned_defaults", lambda: list(measure(n_tables, n_splits)), draw, options.output
     )
-    print(f"taken: {best(rows):g} for each dimension")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ def test_rows_are_sorted_by_distance_whatever_the_lengths():
     np.testing.assert_array_equal(-np.sort(-scores), -np.sort(-made.matches(VECTORS).scores))
 
 
+@pytest.mark.filterwarnings("ignore:Precomputed sparse input was not sorted")  # by old DBSCANs
 def test_graphs_are_clustered():
     points, labels = make_blobs(150, centers=4, cluster_std=0.3, random_state=0)
     kernel = kernels.RBF(0.1)

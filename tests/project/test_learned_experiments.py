@@ -17,7 +17,7 @@ import mercer
 
 ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("MERCER_DATA", ROOT.parent / "shared" / "data"))
-NAMES = ["learned_tables", "learned_pose", "learned_text", "learned_patches"]
+NAMES = ["learned_tables", "learned_defaults", "learned_pose", "learned_text", "learned_patches"]
 pytest.importorskip("matplotlib")
 
 
@@ -51,6 +51,38 @@ def test_tables_compare_three_ways(experiments):
     assert rows[0].gain == 0
     assert rows[1].gain == pytest.approx(rows[1].accuracy - rows[0].accuracy)
     assert rows[2].gain == pytest.approx(rows[2].accuracy - rows[1].accuracy)
+
+
+def test_defaults_are_compared_with_euclidean_distances(experiments):
+    module = experiments.learned_defaults
+    splits = []
+    for seed in range(3):
+        X, y = two_classes(200, seed=seed)
+        tables = experiments.learned_tables
+        splits.append(tables.standardised(X, y, np.arange(140), np.arange(140, 200)))
+    rows = list(module.compare(module.CHOOSING, "made", splits))
+    assert [row.price for row in rows] == [*module.PRICES, module.FIXED]
+    assert (rows[0].rows, rows[0].features) == (200, 6)
+    assert rows[-1].slack == 1
+    for row in rows:
+        errors, left = 1 - row.euclidean, 1 - row.accuracy
+        assert row.removed == pytest.approx((errors - left) / errors)
+        assert row.price in (module.FIXED, pytest.approx(row.slack * 984 / 6, rel=0.1))
+    assert rows[2].removed > 0.2
+    assert rows[2].p_value < 0.2
+
+
+def test_the_price_whose_worst_table_is_best_is_taken(experiments):
+    module = experiments.learned_defaults
+
+    def row(part, table, price, removed):
+        return module.Measurement(part, table, 9, 2, price, 0.1, 3, 0.9, 0.9, 0, removed, 1, 0)
+
+    worst = {1.0: -0.1, 3.0: 0.2, 10.0: 0.1}
+    rows = [row(module.CHOOSING, "a", price, worst.get(price, -1)) for price in module.PRICES]
+    rows += [row(module.CHOOSING, "b", price, 0.5) for price in module.PRICES]
+    rows += [row(module.REPORTING, "c", price, -9 if price == 3 else 9) for price in module.PRICES]
+    assert module.best(rows) == 3
 
 
 def test_splits_keep_the_classes(experiments):
