@@ -51,7 +51,7 @@ def fill(folder: Path) -> Path:
     np.save(folder / "queries.npy", Q)
     index = mercer.exact("chi2", n_landmarks=60, n_components=16).fit(X)
     index.add(X).save(folder / "a.index")
-    index.fit(X).add(X, NAMES).save(folder / "named.index")
+    index.empty().add(X, NAMES).save(folder / "named.index")
     return folder
 
 
