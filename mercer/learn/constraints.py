@@ -76,6 +76,15 @@ class Constraints:
         i, j = self.pairs[constraint]
         return f"items {i} and {j} {'near' if self.similar[constraint] else 'far'}"
 
+    def renumbered(self) -> tuple[Ids, Constraints]:
+        """Return the rows that are named, and constraints that name their places among these."""
+        rows, places = np.unique(
+            np.concatenate([self.pairs.ravel(), self.triples.ravel()]), return_inverse=True
+        )
+        n = self.pairs.size
+        pairs, triples = places[:n].reshape(-1, 2), places[n:].reshape(-1, 3)
+        return rows, Constraints(pairs, self.similar, triples, self.margins)
+
     @property
     def largest(self) -> int:
         """The largest row number in the constraints."""

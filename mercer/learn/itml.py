@@ -263,7 +263,7 @@ class ITML(Params):
 
     def _learn(self, space: Space, X: Any, constraints: Constraints) -> None:
         """Learn from the items that the constraints name, and keep the outcome."""
-        rows, named = _renumbered(constraints)
+        rows, named = constraints.renumbered()
         P: Any = space.prepare(items.take(X, rows))
         Z = space.coordinates(P)
         i, j, k = named.triples.T
@@ -385,17 +385,3 @@ def _require_order(upper: float, lower: float) -> None:
             "round: similar items are to be at most `upper` apart, dissimilar ones at least "
             "`lower`. Pass an upper below lower."
         )
-
-
-def _renumbered(constraints: Constraints) -> tuple[npt.NDArray[np.int64], Constraints]:
-    """Return the rows that constraints name, and the constraints renumbered to these rows."""
-    rows, places = np.unique(
-        np.concatenate([constraints.pairs.ravel(), constraints.triples.ravel()]),
-        return_inverse=True,
-    )
-    n = constraints.pairs.size
-    named = Constraints(
-        places[:n].reshape(-1, 2), constraints.similar, places[n:].reshape(-1, 3),
-        constraints.margins,
-    )  # fmt: skip
-    return rows, named
