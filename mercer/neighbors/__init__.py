@@ -11,3 +11,7 @@ __all__ = [
     "KernelNeighborsRegressor",
     "KernelNeighborsTransformer",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
