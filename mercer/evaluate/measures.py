@@ -23,8 +23,8 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
     ----------
     found : Matches or array_like of int, shape (n_queries, R)
         An answer with R items per query. In `Matches`, every item counts whose score is at most a
-        millionth of it below that of the k-th true one (theory: ties); plain ids count if they are
-        among the true k.
+        millionth of it below that of the k-th true one (theory: ties); plain ids, and those of
+        `Matches` whose scores are estimates, count if they are among the true k.
     truth : Matches
         The answer of `ground_truth`, with at least k items per query.
     k : int, optional
@@ -57,7 +57,7 @@ def recall(found: Matches | npt.ArrayLike, truth: Matches, k: int | None = None)
             f"found has shape {ids.shape} and type {ids.dtype} but the truth has "
             f"{len(truth)} queries. Pass one row of ids per query."
         )
-    if isinstance(found, Matches):
+    if isinstance(found, Matches) and not found.estimated:
         _require_same_kernel(found, truth)
         hits = found.scores >= _floor(truth, k)[:, None]
     else:

@@ -72,7 +72,7 @@ def _work_on_own_items(state: State, n: int) -> None:
             if recipe.kernel.input == "vectors":  # kept as they are: NaN and the like are found
                 recipe.kernel.prepare(some.kept)
             recipe.build(some, np.arange(len(some)))
-    for P in held:
+    for P in filter(len, held):
         Search(recipe, segments, Pace()).best(P[:FEW], 1, None)
 
 

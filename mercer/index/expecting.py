@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from mercer.errors import InputError, RecallWarning
 from mercer.index.curve import Curve, Setting
+from mercer.index.estimating import require_items
 from mercer.index.ranking import usual_candidates
 from mercer.index.recipe import Recipe
 from mercer.index.state import State
@@ -61,6 +62,8 @@ def planned(
     check_count("k", k)
     check_effort(searcher, candidates, effort)
     recipe, _ = state.fitted("search")
+    if candidates is not None or recall is not None:
+        require_items(recipe, "comparing candidates")
     if recall is not None:
         check_recall(recall, candidates, effort)
     if recipe.exhaustive and state.aim is not None:  # nobody asked for a method without candidates

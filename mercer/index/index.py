@@ -89,7 +89,7 @@ class Index(Readable):
     @parallel.without_blas_threads
     def fit(
         self, X: Any, y: Any = None, *, queries: Any = None, measure: bool = True,
-        forget: bool = False,
+        forget: bool = False, keep_items: bool = True,
     ) -> Self:  # fmt: skip
         """Learn the embedding from items and return self.
 
@@ -111,10 +111,13 @@ class Index(Readable):
         forget : bool
             Whether to remove all items that were added before. An index that has items refuses to
             learn otherwise, because what it holds would not fit to what it has learned.
+        keep_items : bool
+            Whether items are kept beside their codes. Without them an index is much smaller, and
+            answers by its codes alone: `Matches.estimated`.
         """
         with self._changing.held():
             self._require_empty(forget)
-            learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X)
+            learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X, keep_items)
             with about("the queries"):
                 require_columns(columns_of(X), queries)
                 asked = None if queries is None else learned.kernel.prepare(queries, copy=True)

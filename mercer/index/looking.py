@@ -9,6 +9,7 @@ from mercer.embeddings import Embedding
 from mercer.errors import InputError
 from mercer.index.damage import tells_damage
 from mercer.index.description import describe
+from mercer.index.estimating import require_items
 from mercer.index.expecting import expectations
 from mercer.index.explanation import Explanation
 from mercer.index.recipe import Recipe
@@ -93,6 +94,7 @@ class Readable(Params):
 
         Kernels that keep only what they compare, such as those of pyramids, raise KernelError.
         """
+        require_items(self._known, "looking at items")
         return self._state.segments.items([name]).given[0]
 
     @property

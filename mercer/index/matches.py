@@ -16,6 +16,8 @@ from mercer.runtime import topk
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 
+WHOLE = ("kernel", "recall", "estimated")  # fields that hold for all queries
+
 
 @dataclass(frozen=True)
 class Matches:
@@ -51,6 +53,9 @@ class Matches:
         The share of the true items that such a search is expected to find, as measured on a sample
         of the items (or on the `queries` given to `Index.fit`); 1 if all answers are exact, None if
         it is not known.
+    estimated : bool
+        Whether scores are estimates by codes, because the index does not keep its items: larger is
+        more similar, but they are not kernel values, and there are no distances.
 
     Examples
     --------
@@ -76,6 +81,7 @@ class Matches:
     probability: npt.NDArray[np.float32]
     kernel: str
     recall: float | None = None
+    estimated: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -117,7 +123,7 @@ class Matches:
     @classmethod
     def _arrays(cls) -> list[str]:
         """Return the names of what has one row for each query."""
-        return [field.name for field in fields(cls) if field.name not in ("kernel", "recall")]
+        return [field.name for field in fields(cls) if field.name not in WHOLE]
 
     def to_list(self) -> list[list[tuple[Any, float]]]:
         """Return ``(id, score)`` pairs, query by query, without the empty places.
@@ -164,7 +170,8 @@ class Matches:
             name: np.concatenate([getattr(block, name) for block in blocks])
             for name in cls._arrays()
         }
-        return cls(**arrays, kernel=blocks[0].kernel, recall=_least(blocks))
+        first = blocks[0]
+        return cls(**arrays, kernel=first.kernel, recall=_least(blocks), estimated=first.estimated)
 
     @classmethod
     @border
@@ -179,7 +186,7 @@ class Matches:
         >>> mercer.Matches.merge([left, right], k=3).scores
         array([[4., 3., 2.]], dtype=float32)
         """
-        if len({(len(one), one.kernel) for one in answers}) != 1:
+        if len({(len(one), one.kernel, one.estimated) for one in answers}) != 1:
             raise InputError("the answers are to other queries or kernels.")
         ids, scores, distances = (
             np.concatenate([getattr(one, name) for one in answers], axis=1)
@@ -198,6 +205,7 @@ class Matches:
             probability=np.min([one.probability for one in answers], axis=0),
             kernel=answers[0].kernel,
             recall=_least(answers),
+            estimated=answers[0].estimated,
         )
 
     def __repr__(self) -> str:
@@ -213,6 +221,7 @@ class Matches:
     def _summary(self) -> str:
         queries, k = self.ids.shape
         share = f"{int(self.exact.sum())} exact, " if queries else ""
+        share = "estimated by codes, " if self.estimated else share
         work = f"{self.evaluations.mean():.0f} evaluations each" if queries else "no queries"
         return f"Matches({queries} queries, k={k}, {share}{work})"
 

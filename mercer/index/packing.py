@@ -49,7 +49,8 @@ def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str,
         "searcher": pack_object(recipe.searcher, recipe.kernel),
         "segments": [_pack_segment(segment) for segment in segments.members],
         "samples": samples(_witness(recipe.embedding, segments)),
-        "facts": {name: plain(value) for name, value in facts.items()},
+        "facts": {name: plain(value) for name, value in facts.items()}
+        | {"keeps_items": recipe.keeps_items},
     }
 
 
@@ -99,6 +100,7 @@ def _pack_segment(segment: Segment) -> dict[str, Any]:
 def _witness(embedding: Embedding, segments: Segments) -> Prepared | None:
     """Return the items whose kernel values are stored."""
     first = segments.members[0].items if segments.members else None
+    first = first if first else None  # no items may be kept
     return first if embedding.witnesses is None else embedding.witnesses
 
 
@@ -109,12 +111,13 @@ def unpack_recipe(tree: dict[str, Any]) -> Recipe:
         kernel,
         unpack_object(tree["embedding"], kernel, Embedding),
         unpack_object(tree["searcher"], kernel, Searcher),
+        tree["facts"].get("keeps_items", True) is True,
     )
 
 
 def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
     """Return the segments of a tree."""
-    members = [_unpack_segment(one, recipe.kernel, recipe.searcher) for one in tree["segments"]]
+    members = [_unpack_segment(one, recipe) for one in tree["segments"]]
     _require_alike(recipe, members)
     next_id = tree["facts"].get("next_id")
     if next_id is None:  # missing in the first files of this format
@@ -129,14 +132,13 @@ def _require_alike(recipe: Recipe, members: list[Segment]) -> None:
         recipe.kernel.require_alike(P, held[0], ("items of a segment", "those before"))
 
 
-def _unpack_segment(tree: dict[str, Any], kernel: Kernel, searcher: Searcher) -> Segment:
-    P = Prepared.unpack(tree["items"], kernel)
-    rows: Rows = searcher.read(tree["rows"])
+def _unpack_segment(tree: dict[str, Any], recipe: Recipe) -> Segment:
+    P = Prepared.unpack(tree["items"], recipe.kernel)
+    rows: Rows = recipe.searcher.read(tree["rows"])
     diag, ids, removed = tree["own"], tree["ids"], tree["removed"]
-    require_lengths(
-        "a segment", items=len(P), rows=len(rows), own=len(diag), ids=len(ids),
-        removed=len(removed),
-    )  # fmt: skip
+    require_lengths("a segment", rows=len(rows), ids=len(ids), removed=len(removed))
+    n = len(ids) if recipe.keeps_items else 0
+    require_lengths("the items of a segment", items=len(P), own=len(diag), expected=n)
     if diag.dtype != np.float64 or removed.dtype != bool or ids.dtype.kind not in "iU":
         raise StoreError(
             f"a segment has k(x, x) as {diag.dtype}, ids as {ids.dtype} and its mask as "

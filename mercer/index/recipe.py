@@ -35,9 +35,13 @@ class Recipe:
     kernel: Kernel
     embedding: Embedding  # turns items into vectors; fitted
     searcher: Searcher  # builds rows over vectors; fitted
+    keeps_items: bool = True  # beside what the searcher built
 
     @classmethod
-    def fitted(cls, kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any) -> Recipe:
+    def fitted(
+        cls, kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any,
+        keeps_items: bool = True,
+    ) -> Recipe:  # fmt: skip
         """Return copies of the embedding and the searcher that learned from items.
 
         What the kernel left open is chosen from the items too.
@@ -49,7 +53,7 @@ class Recipe:
             unlearned.set_params(kernel=suited)
         if not isinstance(searcher, (BoundedSearcher, Everything)):
             chosen = _by_length(suited, unlearned, chosen, X)
-        learned = cls(suited, unlearned.fit(X), chosen)
+        learned = cls(suited, unlearned.fit(X), chosen, keeps_items)
         warn_of_rounding(suited, X)
         n = items.length(X)
         wanted = chosen.wanted(n)
@@ -57,6 +61,8 @@ class Recipe:
             chosen.fit(learned.embedding.transform(_spread(X, wanted)), n)
         if isinstance(chosen, ByLength):
             learned._learn_link(chosen, X)
+        if not keeps_items:
+            learned._require_code()
         return learned
 
     def unlearned(self) -> tuple[Embedding, Searcher]:
@@ -125,7 +131,8 @@ class Recipe:
     def build(self, P: Prepared, ids: Array) -> Segment:
         """Return a segment of these items."""
         diag = self.kernel.diag(P, dtype=np.float64)
-        return Segment(P, diag, self._rows(P, diag), ids, np.zeros(len(ids), bool))
+        built = Segment(P, diag, self._rows(P, diag), ids, np.zeros(len(ids), bool))
+        return built if self.keeps_items else built.without_items()
 
     def join(self, segments: Sequence[Segment]) -> Segment:
         """Return one segment of all live items."""
@@ -135,7 +142,7 @@ class Recipe:
         rows = self.searcher.join([segment.rows for segment in segments], kept)
         if rows is None:
             return self.build(P, ids)
-        diag = np.concatenate([segment.diag[~segment.removed] for segment in segments])
+        diag = np.concatenate([segment.live_diag() for segment in segments])
         return Segment(P, diag, rows, ids, np.zeros(len(ids), bool))
 
     def tidied(self, segments: Segments) -> Segments:
@@ -159,14 +166,18 @@ class Recipe:
 
     def encode(self, X: Any) -> npt.NDArray[np.uint8]:
         """Return the codes of items, where the searcher has codes."""
+        codes: npt.NDArray[np.uint8] = self._require_code().encode(self.embedding.transform(X))
+        return codes
+
+    def _require_code(self) -> Any:
+        """Return the searcher's code, or raise InputError if it has none."""
         code = getattr(self.searcher, "code_", None)
         if code is None:
             raise InputError(
                 f"{self.searcher!r} keeps no codes. Use an index made by mercer.klsh "
                 "or another method of hashing."
             )
-        codes: npt.NDArray[np.uint8] = code.encode(self.embedding.transform(X))
-        return codes
+        return code
 
 
 def _by_length(kernel: Kernel, embedding: Embedding, searcher: Searcher, X: Any) -> Searcher:

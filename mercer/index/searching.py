@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mercer.index.comparison import Comparison
+from mercer.index.estimating import estimated
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
 from mercer.index.ranking import SPARE, Ranking, usual_candidates
@@ -74,6 +75,9 @@ class Search:
         """Return the k most similar items for every query; `everything` compares all of them."""
         k = places(k, len(self.segments))
         views = self.segments.views(allowed)
+        if not self.recipe.keeps_items:
+            P = self._prepared(Q, views)
+            return estimated(self.recipe, self.segments, P, views, k, effort)
         kept = max(1, min(k, sum([view.n_allowed for view in views])))
         if everything or (candidates is None and self.recipe.exhaustive):
             return self._compared(self._prepared(Q, views), views, kept, k)

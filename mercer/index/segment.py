@@ -25,9 +25,9 @@ class Segment:
     Attributes
     ----------
     items : Prepared
-        The items, row by row.
+        The items, row by row; none if the index does not keep them.
     diag : ndarray of float64, shape (n,)
-        k(x, x) of each.
+        k(x, x) of each; none if the index does not keep items.
     rows : Rows
         What the searcher built over their vectors.
     ids : ndarray of int64 or str, shape (n,)
@@ -65,9 +65,18 @@ class Segment:
         """The numbers of the live rows."""
         return np.flatnonzero(~self.removed)
 
+    def without_items(self) -> Segment:
+        """Return what searches by codes alone need: no items, and no k(x, x)."""
+        return replace(self, items=self.items[:0], diag=self.diag[:0])
+
     def live_items(self) -> Prepared:
         """Return the live items, in the order of the rows."""
-        return self.items.take(self.live_rows) if self.removed.any() else self.items
+        whole = len(self.items) == 0 or not self.removed.any()  # or no items are kept
+        return self.items if whole else self.items.take(self.live_rows)
+
+    def live_diag(self) -> npt.NDArray[np.float64]:
+        """Return k(x, x) of the live items."""
+        return self.diag[~self.removed] if len(self.diag) else self.diag
 
     @lazy
     def _order(self) -> Ids:

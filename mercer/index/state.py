@@ -82,7 +82,8 @@ class State:
         """Measure again if there are many more items, or many fewer."""
         recipe, n = self.recipe, len(self.segments)
         assert recipe is not None
-        if n < SMALL or not (self.measures or self.aim) or recipe.exhaustive:
+        measured_at_all = recipe.keeps_items and (self.measures or self.aim is not None)
+        if n < SMALL or not measured_at_all or recipe.exhaustive:
             return replace(self, curve=None, manner=UNMEASURED)
         if recipe.bounded:
             if _alike(self.manner.n_items, n):

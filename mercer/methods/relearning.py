@@ -41,6 +41,8 @@ def relearn(
     200
     """
     members = index.segments_.members
+    if not all(len(segment.items) for segment in members):
+        raise InputError("the index does not keep its items (keep_items=False). Build a new one.")
     if not members:
         raise InputError("the index has no items. Build it with the new kernel instead.")
     params = index.embedding.get_params(deep=False) | {"kernel": kernel}
