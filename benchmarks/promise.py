@@ -5,6 +5,7 @@ Every pair of data and kernel in `benchmarks.cases`; fresh queries, other data f
 scripts/bench promise --part auto        one index a trial, asked for .90, .95 and .99
 scripts/bench promise --part defaults    every method with its defaults: recall, and the warning
 scripts/bench promise --part exact       proofs against comparing everything
+scripts/bench promise --read a.csv b.csv   the table of what was measured before
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ def summary_of_auto(rows: list[Row]) -> None:
             some = [row for row in mine if row["target"] == target]
             met = sum(row["recall"] >= target for row in some)
             cells.append(f"{met}/{len(some)} ({min(row['recall'] for row in some):.3f})")
-        ratios = [r["best queries/s"] / r["queries/s"] for r in mine if r["best queries/s"]]
+        ratios = [r["best queries/s"] / r["queries/s"] for r in mine if r.get("best queries/s")]
         cells.append(" ".join(f"{ratio:.2f}" for ratio in ratios))
         cells.append(max(row["tuning s"] for row in mine))
         printed.append(cells)
@@ -262,7 +263,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="cases whose names contain this")
     parser.add_argument("--grid", action="store_true", help="also the grid made by hand, seed 0")
     parser.add_argument("--output", type=Path, help="a csv file of all rows")
+    parser.add_argument("--read", type=Path, nargs="+", help="files of rows, instead of measuring")
     asked = parser.parse_args(arguments)
+    if asked.read:
+        SUMMARIES[asked.part]([row for path in asked.read for row in read(path)])
+        return
     cases = [c for c in CASES.values() if asked.only in c.name]
     if asked.half != "all":
         cases = [case for case in cases if case.reported == (asked.half == "reported")]
@@ -285,6 +290,22 @@ def write(path: Path, rows: list[Row]) -> None:
         writer = csv.DictWriter(file, names)
         writer.writeheader()
         writer.writerows(rows)
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows that `write` wrote."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [{name: _value(text) for name, text in row.items() if text != ""} for row in rows]
+
+
+def _value(text: str) -> Any:
+    if text in ("True", "False"):
+        return text == "True"
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 if __name__ == "__main__":

@@ -13,11 +13,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.index.explanation import Explanation
 from mercer.index.matches import Matches
 from mercer.items.files import STANDARD_INPUT
 from mercer.runtime.arrays import Array
 
 COLUMNS = ("rank", "id", "score", "distance")  # of a table, after the query
+LISTED = 8  # values of a list that are printed
 SHOWN = 200  # lines of a table, at most: nobody reads more
 STANDARD_OUTPUT = STANDARD_INPUT  # both are written "-"
 
@@ -183,9 +185,32 @@ def print_facts(facts: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
         return
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        print(f"{name:<{width}}  {'none' if value is None else value}")
+    choice = facts.get("choice")
+    lines = [line for name in facts if name != "choice" for line in _told(name, facts[name])]
+    width = max(len(name) for name, _ in lines)
+    for name, text in lines:
+        print(f"{name:<{width}}  {text}")
+    if choice is not None:
+        print(f"\n{Explanation.from_dict(choice)}")
+
+
+def _told(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield a name and a text for one value, or for each value that has a name of its own."""
+    if not isinstance(value, Mapping):
+        yield name, _text(value)
+        return
+    for inner, one in value.items():
+        parts = one.items() if isinstance(one, Mapping) else []
+        yield f"{name}: {inner}", ", ".join(f"{n} {_text(v)}" for n, v in parts) or _text(one)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        more = f", and {len(value) - LISTED} more" if len(value) > LISTED else ""
+        return ", ".join(map(_text, value[:LISTED])) + more
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "none" if value is None else str(value)
 
 
 def _console(stream: IO[str]) -> Any:

@@ -395,9 +395,30 @@ def test_failed_changes_change_nothing(build, tmp_path):
 def test_info():
     facts = mercer.load("a.index").info()
     assert json.loads(run("info", "a.index", "--json").out) == facts
-    lines = [line.split(maxsplit=1) for line in run("info", "a.index").out.splitlines()]
-    assert ["kernel", "Chi2()"] in [[word.strip() for word in line] for line in lines]
-    assert len(lines) == len(facts)
+    out = run("info", "a.index").out
+    assert ["kernel", "Chi2()"] in [line.split() for line in out.splitlines()]
+    for part, sizes in facts["bytes"].items():
+        assert f"memory {sizes['memory']}, disk {sizes['disk']}" in told(out, f"bytes: {part}")
+    assert "{" not in out
+
+
+def told(out, name):
+    return next(line for line in out.splitlines() if line.startswith(name))
+
+
+def test_info_tells_what_was_tried_as_a_table(build, tmp_path):
+    build("items.npy", "--kernel", "chi2", settings=())
+    out = run("info", tmp_path / "new.index").out
+    assert str(mercer.load(tmp_path / "new.index").explain()) in out
+    assert "{" not in out
+
+
+def test_info_of_many_columns_names_the_first(build, tmp_path):
+    header = ",".join(f"bin{i}" for i in range(16))
+    rows = "\n".join(",".join(map(str, row)) for row in np.eye(16).tolist())
+    (tmp_path / "named.csv").write_text(f"{header}\n{rows}\n", encoding="utf-8")
+    build(tmp_path / "named.csv", "--kernel", "chi2")
+    assert told(run("info", tmp_path / "new.index").out, "columns").endswith("bin7, and 8 more")
 
 
 def test_verify_names_what_is_damaged(build, tmp_path):
