@@ -22,6 +22,7 @@ from mercer.errors import StoreError as StoreError
 from mercer.index import Index as Index
 from mercer.index import Matches as Matches
 from mercer.index import load as load
+from mercer.index import open as open
 from mercer.items import Ragged as Ragged
 from mercer.kernels import kernel as kernel
 from mercer.kernels import register as register

@@ -12,7 +12,7 @@ import numpy as np
 import mercer
 from mercer import items, kernels
 from mercer.search import SortedLists
-from mercer.store.manifest import FORMAT
+from mercer.store import FORMAT
 
 FOLDER = Path(__file__).parent / "golden" / f"format-{FORMAT}"
 QUERIES, K = 3, 4

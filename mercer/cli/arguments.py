@@ -14,7 +14,7 @@ from mercer.items import Items, Table
 from mercer.items.files import STANDARD_INPUT, as_ids, read_ids, read_items
 from mercer.kernels import Kernel
 from mercer.runtime.arrays import Array
-from mercer.store.manifest import MANIFEST
+from mercer.store import holds_index
 
 WORDS = {"true": True, "false": False, "none": None}
 
@@ -182,7 +182,7 @@ def require_free(index: Path, replace: bool) -> None:
     """Refuse, before the work, to replace what is no index, or an index by mistake."""
     if not index.exists() or (index.is_dir() and not any(index.iterdir())):
         return
-    if not (index / MANIFEST).is_file():
+    if not holds_index(index):
         raise StoreError(f"{index}: is there already and is not an index. Choose another name.")
     if not replace:
         raise StoreError(f"{index}: exists already. Pass --replace to build it anew.")

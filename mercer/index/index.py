@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from mercer import kernels, store
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, EmptyIndexWarning, InputError
-from mercer.index import calibration, packing
+from mercer.index import calibration, compacting
 from mercer.index.aim import Aim
 from mercer.index.damage import Source, tells_damage
 from mercer.index.expecting import planned, proving, warn_of_recall
-from mercer.index.looking import Readable
+from mercer.index.keeping import Keeping
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
 from mercer.index.searching import DISPROVED, Search, certified
+from mercer.index.segments import Segments
 from mercer.index.state import State
 from mercer.items import columns_of, require_columns
 from mercer.kernels import Kernel
@@ -29,7 +29,7 @@ from mercer.runtime.params import check_number
 from mercer.search import Searcher
 
 
-class Index(Readable):
+class Index(Keeping):
     """Items that can be searched by similarity, added to, removed from, filtered and saved.
 
     Made by `mercer.exact` and similar functions. Wherever they are accepted, `n_jobs` is the number
@@ -70,6 +70,8 @@ class Index(Readable):
         self.aim = aim
         self._state = State()
         self._changing = Lock()  # threads that change the index wait for each other
+        self._compacting = Lock()
+        self._compacts = False  # whether segments are being joined, so that they must stay
         self._origins = store.Origins()
         self._source: Source | None = None
         self.disproof_: str | None = None
@@ -121,10 +123,10 @@ class Index(Readable):
             with about("the queries"):
                 require_columns(columns_of(X), queries)
                 asked = None if queries is None else learned.kernel.prepare(queries, copy=True)
-            self._state = State(
-                learned, queries=asked, measures=measure, aim=self.aim, columns=columns_of(X)
-            )
             self.disproof_ = None
+            self._become(State(
+                learned, queries=asked, measures=measure, aim=self.aim, columns=columns_of(X)
+            ))  # fmt: skip
         return self
 
     @border
@@ -164,12 +166,34 @@ class Index(Readable):
             The ids of the items, all different; by default numbers, from 0 or from the largest on.
         """
         with self._changing.held():
-            recipe, segments = self._state.fitted("add")
-            require_columns(self._state.columns, X)
-            P = recipe.kernel.prepare(X, copy=True)
-            names = segments.new_ids(ids, len(P))
-            new = segments.with_last(recipe.build(P, names))
-            self._state = self._state.changed(recipe.tidied(new))
+            self._add(X, ids, self._state.fitted("add")[1])
+        return self
+
+    @border
+    @tells_damage
+    @parallel.without_blas_threads
+    def update(
+        self, X: Any, ids: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
+    ) -> Self:
+        """Replace the items that have these ids, all at once, and return self.
+
+        Parameters
+        ----------
+        X : items
+            What to put in their places.
+        ids : array_like of int or str, shape (len(X),)
+            Which items, each once; unknown ids are an error.
+
+        Examples
+        --------
+        >>> import mercer
+        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+        >>> index = mercer.exact("chi2").fit(X).add(X)
+        >>> index.update([[0.0, 1.0]], [1])[1]
+        array([0., 1.], dtype=float32)
+        """
+        with self._changing.held():
+            self._add(X, ids, self._state.fitted("update")[1].without(ids))
         return self
 
     @border
@@ -185,19 +209,27 @@ class Index(Readable):
         """
         with self._changing.held():
             state = self._state
-            self._state = state.changed(state.segments.without(ids))
+            self._become(state.changed(state.segments.without(ids)))
         return self
 
     @border
     @tells_damage
     @parallel.without_blas_threads
     def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
-        """Rebuild all items as one segment, without removed items, and return self."""
-        with self._changing.held():
-            recipe, segments = self._state.fitted("compact")
-            old = segments.members
-            if len(old) > 1 or any(segment.removed.any() for segment in old):
-                self._state = replace(self._state, segments=segments.as_one(recipe.join(old)))
+        """Rebuild all items as one segment, without removed items, and return self.
+
+        Other threads can search, add and remove meanwhile.
+        """
+        with self._compacting.held():
+            with self._changing.held():
+                state, self._compacts = self._state, True
+            try:
+                recipe, segments = state.fitted("compact")
+                joined = compacting.joined(recipe, segments)
+                with self._changing.held():
+                    self._become(compacting.changed(self._state, state, joined))
+            finally:
+                self._compacts = False
         return self
 
     # ---- searching
@@ -242,7 +274,7 @@ class Index(Readable):
         Matches
             Best first; among equal scores the item added first comes first.
         """
-        state = self._state  # read once: other threads may replace it meanwhile
+        state = self._newest()  # read once: other threads may replace it meanwhile
         require_columns(state.columns, Q)
         limited = candidates is not None or where is not None
         plan = planned(state, self._planner, k, candidates, effort, recall, where is not None)
@@ -292,7 +324,7 @@ class Index(Readable):
                 "this method has no bounds, so it cannot tell when all items are "
                 "found. Use an index made by mercer.exact or mercer.brute."
             )
-        state = self._state
+        state = self._newest()
         require_columns(state.columns, Q)
         search = Search(*state.fitted("within"), self._pace)
         lists = search.above(Q, float(score), where)
@@ -327,49 +359,19 @@ class Index(Readable):
             share = calibration.learned(
                 recipe.embedding, P, self.search(P, 1), segments, probability
             )
-            self._state = replace(self._state, relaxation=share, probability=float(probability))
+            self._become(replace(self._state, relaxation=share, probability=float(probability)))
         return self
 
-    # ---- keeping
-
-    @border
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this index to a folder, replacing any index there; `mercer.load` reads it.
-
-        Whatever happens during the save, the folder holds either the old index or the new one. If
-        somebody else has saved to it since this index was loaded from it, nothing is written.
-
-        Parameters
-        ----------
-        path : path
-            A new or empty folder, or one that holds an index.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import mercer
-        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
-        >>> folder = tempfile.mkdtemp()
-        >>> mercer.exact("chi2").fit(X).add(X).save(folder)
-        >>> len(mercer.load(folder))
-        3
-        """
-        state = self._state
-        facts = {
-            "disproof_": self.disproof_,
-            "relaxation_": state.relaxation,
-            "probability_": state.probability,
-            "next_id": state.segments.next_id,
-            "measures": state.measures,
-            "columns": state.columns,
-            **asdict(state.manner),
-        }
-        with self._changing.held():
-            tree = packing.pack(self._known, state.segments, facts)
-            tree |= packing.pack_recall(state)
-            store.write(path, tree, self._origins)
-
     # ---- steps
+
+    def _add(self, X: Any, ids: Any, segments: Segments) -> None:
+        """Add items to these segments."""
+        recipe, _ = self._state.fitted("add")
+        require_columns(self._state.columns, X)
+        P = recipe.kernel.prepare(X, copy=True)
+        new = segments.with_last(recipe.build(P, segments.new_ids(ids, len(P))))
+        new = new if self._compacts else recipe.tidied(new, self._writer is not None)
+        self._become(self._state.changed(new))
 
     def _require_empty(self, forget: bool) -> None:
         if len(self) and not forget:

@@ -1,22 +1,16 @@
-"""Load a saved index."""
+"""Load a saved index, or open it as its writer."""
 
 import os
-from collections.abc import Callable
-from typing import Any
 
-import mercer
 from mercer import store
-from mercer.errors import KernelError, StoreError
-from mercer.index import packing
-from mercer.index.aim import Aim
 from mercer.index.damage import Source
 from mercer.index.index import Index
-from mercer.index.recipe import Recipe
-from mercer.index.state import State
+from mercer.index.unpacking import Kept, unpacked
 from mercer.index.ways import WAYS
+from mercer.runtime.border import border
 
 
-def load(path: str | os.PathLike[str]) -> Index:
+def load(path: str | os.PathLike[str], *, follow: bool = False) -> Index:
     """Return the index that `Index.save` wrote to a folder.
 
     Arrays stay on disk and are read where a search needs them, so opening takes no longer for a
@@ -28,6 +22,9 @@ def load(path: str | os.PathLike[str]) -> Index:
     ----------
     path : path
         The folder.
+    follow : bool
+        Whether each search first looks for a newer generation, as `Index.reload` does. Otherwise
+        the index stays as it is now, whatever is written to the folder.
 
     Returns
     -------
@@ -45,47 +42,61 @@ def load(path: str | os.PathLike[str]) -> Index:
     array([['b']], dtype=object)
     """
     origins = store.Origins()
-    manifest = store.read(path, origins)
-    try:
-        read = READERS[manifest["format"]]
-        index = read(manifest["index"], manifest["mercer"] == mercer.__version__)
-        index._origins, index._source = origins, Source(os.fspath(path))
-        return index
-    except (StoreError, KernelError) as error:
-        raise StoreError(f"load: {os.fspath(path)}: {str(error).rstrip('.')}.") from error
-    except (OSError, MemoryError):  # the system's own
-        raise
-    except Exception as error:
-        raise StoreError(
-            f"load: {os.fspath(path)} does not describe an index of this version "
-            f"({type(error).__name__}: {error}). It was saved by mercer {manifest['mercer']}; "
-            f"this is {mercer.__version__}. Build and save the index again."
-        ) from error
-
-
-def _read_format_1(tree: dict[str, Any], same_version: bool) -> Index:
-    recipe = packing.unpack_recipe(tree)
-    segments, facts = packing.unpack_segments(tree, recipe), tree["facts"]
-    packing.check_kernel(tree, recipe, segments, same_version)
-    recall = packing.unpack_recall(tree, recipe.kernel)
-    index = _unlearned(recipe, recall["aim"])
-    fitted = recipe.embedding.is_fitted and recipe.searcher.is_fitted
-    if segments.members and not fitted:
-        raise StoreError("it has items but has learned nothing")
-    learned = recipe if recipe.embedding.is_fitted else None
-    index._state = State(
-        learned, segments, facts["relaxation_"], facts["probability_"],
-        columns=packing.unpack_columns(facts), **recall,
-    )  # fmt: skip
-    index.disproof_ = facts["disproof_"]
+    index = _index(store.read(path, unpacked, "load", origins), origins)
+    index._follows = follow
     return index
 
 
-def _unlearned(recipe: Recipe, aim: Aim | None) -> Index:
-    """Return the index as it was made; one with an aim begins by comparing everything."""
+@border
+def open(path: str | os.PathLike[str]) -> Index:
+    """Open a saved index as its only writer: every change is on disk when its call returns.
+
+    `add`, `remove`, `update` and `compact` write what they change and nothing else. After an error,
+    or if the process dies, the folder holds all that was there before the call, or all of the
+    change. Other processes can load the folder meanwhile, and see a change when they `reload`.
+
+    Parameters
+    ----------
+    path : path
+        A folder that `Index.save` wrote. ``fit(sample).save(path)`` makes one without items.
+
+    Returns
+    -------
+    Index
+        Close it, or use it in a ``with`` statement: until then nobody else can write there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import mercer
+    >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+    >>> folder = tempfile.mkdtemp()
+    >>> mercer.exact("chi2").fit(X).save(folder)
+    >>> with mercer.open(folder) as store:
+    ...     _ = store.add(X, ids=["a", "b", "c"]).remove(["a"])
+    >>> len(mercer.load(folder))
+    2
+    """
+    store.read(path, lambda opened: None, "open")  # nothing is made where there is no index
+    writer = store.Writer(path, "open")
+    try:
+        origins = store.Origins()
+        index = _index(store.read(path, unpacked, "open", origins), origins)
+        index._writer = writer
+        index._let_go()  # it removes generations itself
+        return index
+    except BaseException:
+        writer.close()
+        raise
+
+
+def _index(kept: Kept, origins: store.Origins) -> Index:
+    """Return the index as it was made, with what is in the folder."""
+    recipe, aim = kept.recipe, kept.state.aim
     if aim is None:
-        return Index(recipe.kernel, *recipe.unlearned())
-    return Index(recipe.kernel, *WAYS["brute"].parts(recipe.kernel, aim.seed), aim)
-
-
-READERS: dict[int, Callable[[dict[str, Any], bool], Index]] = {1: _read_format_1}
+        index = Index(recipe.kernel, *recipe.unlearned())
+    else:  # one with an aim begins by comparing everything
+        index = Index(recipe.kernel, *WAYS["brute"].parts(recipe.kernel, aim.seed), aim)
+    index._origins, index._source = origins, Source(os.fspath(kept.opened.folder))
+    index._keep(kept)
+    return index

@@ -1,154 +1,103 @@
-"""Turn an index into a plain tree of values and arrays, and back."""
+"""An index as values and parts, as `mercer.store` writes them; `unpacking` goes back."""
 
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from mercer.embeddings import Embedding
-from mercer.errors import StoreError
-from mercer.index.aim import Aim
-from mercer.index.curve import Curve
-from mercer.index.explanation import Explanation
-from mercer.index.manner import Manner
 from mercer.index.recipe import Recipe
 from mercer.index.segment import Segment
-from mercer.index.segments import Segments
 from mercer.index.state import State
-from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import plain
-from mercer.search import Rows, Searcher
-from mercer.store.manifest import RESTORE
-from mercer.store.objects import (
-    pack_kernel,
-    pack_object,
-    require_lengths,
-    unpack_kernel,
-    unpack_object,
-)
-from mercer.store.witness import check_samples, samples
-
-MANNER = asdict(Manner())  # for the first files
+from mercer.store import Part
+from mercer.store.objects import pack_kernel, pack_object
+from mercer.store.parts import Entry
+from mercer.store.witness import samples
 
 
-def pack(recipe: Recipe, segments: Segments, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return an index as a tree that `mercer.store` can write.
+def pack(state: State, recipe: Recipe, disproof: str | None) -> dict[str, Any]:
+    """Return an index as values and parts that `mercer.store` can write.
+
+    What was learned is one part, what was measured another one, and so is every segment and, apart
+    from it, which of its rows were removed: each is written again only when it is another one.
 
     Parameters
     ----------
+    state : State
+        All that it knows.
     recipe : Recipe
-        Its kernel, embedding and searcher.
-    segments : Segments
-        Its items.
-    facts : dict
-        Its own learned values: strings, numbers, lists of them and None.
+        Its kernel, embedding and searcher, learned or not.
+    disproof : str, optional
+        How its kernel broke its claims.
     """
+    learned: tuple[object, ...] = (recipe.embedding, recipe.searcher)
+    if state.queries is not None:
+        learned += (state.queries,)
+    measured = tuple(one for one in (state.curve, state.explanation) if one is not None)
+    return {
+        "base": Part(
+            lambda: _pack_base(state, recipe),
+            () if state.recipe is None else learned,  # users may change what has learned nothing
+            repr((recipe, state.aim, state.columns)),
+        ),
+        "measured": Part(lambda: _pack_measured(state), measured) if measured else None,
+        "segments": [_pack_segment(segment, recipe) for segment in state.segments.members],
+        "facts": {
+            "disproof_": disproof, "relaxation_": plain(state.relaxation),
+            "probability_": plain(state.probability), "next_id": int(state.segments.next_id),
+            "measures": state.measures,
+            **{name: plain(value) for name, value in asdict(state.manner).items()},
+        },
+    }  # fmt: skip
+
+
+def named(state: State, recipe: Recipe, manifest: dict[str, Any]) -> list[tuple[Part, Entry]]:
+    """Return the parts of an index that was read, and how the manifest names them."""
+    if manifest["format"] == 1:
+        return []
+    made, tree = pack(state, recipe, None), manifest["index"]
+    pairs = [(made["base"], tree["base"]), (made["measured"], tree["measured"])]
+    for segment, entry in zip(made["segments"], tree["segments"], strict=True):
+        pairs += [(segment[name], entry[name]) for name in ("content", "removed")]
+    return [(part, entry) for part, entry in pairs if part is not None and entry is not None]
+
+
+def _pack_base(state: State, recipe: Recipe) -> dict[str, Any]:
     return {
         "kernel": pack_kernel(recipe.kernel),
         "embedding": pack_object(recipe.embedding, recipe.kernel),
         "searcher": pack_object(recipe.searcher, recipe.kernel),
-        "segments": [_pack_segment(segment) for segment in segments.members],
-        "samples": samples(_witness(recipe.embedding, segments)),
-        "facts": {name: plain(value) for name, value in facts.items()}
-        | {"keeps_items": recipe.keeps_items},
+        "keeps_items": recipe.keeps_items,
+        "samples": samples(recipe.embedding.witnesses),
+        "queries": None if state.queries is None else state.queries.pack(),
+        "columns": state.columns,
+        "aim": None if state.aim is None else state.aim.get_params(),
     }
 
 
-def pack_recall(state: State) -> dict[str, Any]:
-    """Return what is to be reached, and what is known of the recall, as parts of a tree."""
-    parts = {"recall": state.curve, "queries": state.queries}
-    packed = {name: None if part is None else part.pack() for name, part in parts.items()}
-    if state.aim is not None:
-        packed["aim"] = state.aim.get_params()
-    if state.explanation is not None:
-        packed["choice"] = state.explanation.to_dict()
-    return packed
-
-
-def unpack_recall(tree: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
-    """Return fields of `State`; the first files had none of these."""
-    curve, queries = tree.get("recall"), tree.get("queries")
-    aim, choice = tree.get("aim"), tree.get("choice")
+def _pack_measured(state: State) -> dict[str, Any]:
     return {
-        "curve": None if curve is None else Curve.unpack(curve),
-        "queries": None if queries is None else Prepared.unpack(queries, kernel),
-        "measures": tree["facts"].get("measures", True),
-        "aim": None if aim is None else Aim(**aim),
-        "explanation": None if choice is None else Explanation.from_dict(choice),
-        "manner": Manner(*(tree["facts"].get(name, default) for name, default in MANNER.items())),
+        "recall": None if state.curve is None else state.curve.pack(),
+        "choice": None if state.explanation is None else state.explanation.to_dict(),
     }
 
 
-def unpack_columns(facts: dict[str, Any]) -> list[str] | None:
-    """Return the names of the features; the first files had none."""
-    names = facts.get("columns")
-    if names is None or (isinstance(names, list) and all(isinstance(one, str) for one in names)):
-        return names
-    raise StoreError(f"the names of its columns are {names!r}, not strings. {RESTORE}")
+def _pack_segment(segment: Segment, recipe: Recipe) -> dict[str, Any]:
+    rows = (segment.items, segment.rows, segment.ids)
+    gone = Part(lambda: {"rows": np.flatnonzero(segment.removed)}, (segment.removed,))
+    return {
+        "rows": len(segment.ids),
+        "content": Part(lambda: _pack_rows(segment, recipe), rows),
+        "removed": gone if segment.removed.any() else None,
+    }
 
 
-def _pack_segment(segment: Segment) -> dict[str, Any]:
+def _pack_rows(segment: Segment, recipe: Recipe) -> dict[str, Any]:
+    own = recipe.embedding.witnesses is None and len(segment.items)
     return {
         "items": segment.items.pack(),
         "own": segment.diag,
         "rows": {name: plain(value) for name, value in segment.rows.kept().items()},
         "ids": segment.ids,
-        "removed": segment.removed,
+        "samples": samples(segment.items) if own else None,
     }
-
-
-def _witness(embedding: Embedding, segments: Segments) -> Prepared | None:
-    """Return the items whose kernel values are stored."""
-    first = segments.members[0].items if segments.members else None
-    first = first if first else None  # no items may be kept
-    return first if embedding.witnesses is None else embedding.witnesses
-
-
-def unpack_recipe(tree: dict[str, Any]) -> Recipe:
-    """Return the kernel, the embedding and the searcher of a tree."""
-    kernel = unpack_kernel(tree["kernel"])
-    return Recipe(
-        kernel,
-        unpack_object(tree["embedding"], kernel, Embedding),
-        unpack_object(tree["searcher"], kernel, Searcher),
-        tree["facts"].get("keeps_items", True) is True,
-    )
-
-
-def unpack_segments(tree: dict[str, Any], recipe: Recipe) -> Segments:
-    """Return the segments of a tree."""
-    members = [_unpack_segment(one, recipe) for one in tree["segments"]]
-    _require_alike(recipe, members)
-    next_id = tree["facts"].get("next_id")
-    if next_id is None:  # missing in the first files of this format
-        next_id = max((one.next_id for one in members), default=0)
-    return Segments(tuple(members), next_id)
-
-
-def _require_alike(recipe: Recipe, members: list[Segment]) -> None:
-    """Raise InputError unless all items have the form of the landmarks, or of the first items."""
-    held = [P for P in (recipe.embedding.witnesses, *(one.items for one in members)) if P]
-    for P in held[1:]:
-        recipe.kernel.require_alike(P, held[0], ("items of a segment", "those before"))
-
-
-def _unpack_segment(tree: dict[str, Any], recipe: Recipe) -> Segment:
-    P = Prepared.unpack(tree["items"], recipe.kernel)
-    rows: Rows = recipe.searcher.read(tree["rows"])
-    diag, ids, removed = tree["own"], tree["ids"], tree["removed"]
-    require_lengths("a segment", rows=len(rows), ids=len(ids), removed=len(removed))
-    n = len(ids) if recipe.keeps_items else 0
-    require_lengths("the items of a segment", items=len(P), own=len(diag), expected=n)
-    if diag.dtype != np.float64 or removed.dtype != bool or ids.dtype.kind not in "iU":
-        raise StoreError(
-            f"a segment has k(x, x) as {diag.dtype}, ids as {ids.dtype} and its mask as "
-            f"{removed.dtype}, not as float64, integers or strings, and bool. {RESTORE}"
-        )
-    return Segment(P, diag, rows, ids, removed)
-
-
-def check_kernel(
-    tree: dict[str, Any], recipe: Recipe, segments: Segments, same_version: bool
-) -> None:
-    """Raise StoreError where the kernel is not the one that the index was saved with."""
-    check_samples(_witness(recipe.embedding, segments), tree["samples"], same_version)

@@ -145,13 +145,14 @@ class Recipe:
         diag = np.concatenate([segment.live_diag() for segment in segments])
         return Segment(P, diag, rows, ids, np.zeros(len(ids), bool))
 
-    def tidied(self, segments: Segments) -> Segments:
+    def tidied(self, segments: Segments, written: bool = False) -> Segments:
         """Join the last segments, so that each has several times as many rows as all after it.
 
-        Few segments remain, however items were added, and a row is moved a few times at most.
+        Few segments remain, however items were added, and a row is moved a few times at most. If
+        what is joined is to be `written`, that is done less often: about log2(n) remain.
         """
         members, n_last, total = segments.members, 1, len(segments.members[-1])
-        while n_last < len(members) and self._joins(members[-n_last - 1], total):
+        while n_last < len(members) and self._joins(members[-n_last - 1], total, written):
             n_last += 1
             total += len(members[-n_last])
         if n_last == 1:
@@ -159,8 +160,10 @@ class Recipe:
         joined = self.join(members[-n_last:])
         return segments.with_last(joined, instead_of=n_last)
 
-    def _joins(self, segment: Segment, n_after: int) -> bool:
+    def _joins(self, segment: Segment, n_after: int, written: bool) -> bool:
         """Whether a segment is joined with the rows after it."""
+        if written:
+            return len(segment) <= n_after
         grows = self.searcher.grows and not segment.removed.any()
         return len(segment) < RATIO * n_after * (GROWING if grows else 1)
 

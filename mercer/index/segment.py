@@ -15,6 +15,7 @@ from mercer.runtime.lazy import lazy
 from mercer.search import Allowed, Rows
 from mercer.search.base import Mask
 
+SAME = ("_order", "_consecutive", "largest", "usual", "_others")  # whatever is removed
 SORTED = 64  # if at most one in this many rows is named, sorting is cheaper than flags for all
 
 
@@ -112,9 +113,17 @@ class Segment:
 
     def without(self, rows: Ids) -> Segment:
         """Return this segment with these rows removed."""
+        if not len(rows):
+            return self
         removed = self.removed.copy()
         removed[rows] = True
-        return replace(self, removed=removed)
+        return self.with_removed(removed)
+
+    def with_removed(self, removed: Mask) -> Segment:
+        """Return the same rows of which others are removed, with what is known of them."""
+        new = replace(self, removed=removed)
+        vars(new).update({name: vars(self)[name] for name in SAME if name in vars(self)})
+        return new
 
     @lazy
     def there(self) -> Allowed | None:

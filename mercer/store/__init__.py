@@ -1,10 +1,12 @@
-"""Indexes as folders: plain arrays, and one JSON file that describes them."""
+"""Indexes as folders: immutable parts, and a small manifest for every generation."""
 
-from mercer.store.manifest import FORMAT, MANIFEST, Origins
-from mercer.store.reading import read, verify
-from mercer.store.writing import write
+from mercer.store.manifest import FORMAT, Origins, Part
+from mercer.store.reading import Opened, read, verify
+from mercer.store.writing import Writer, holds_index, ready
 
-__all__ = ["FORMAT", "MANIFEST", "Origins", "read", "verify", "write"]
+__all__ = [
+    "FORMAT", "Opened", "Origins", "Part", "Writer", "holds_index", "read", "ready", "verify",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

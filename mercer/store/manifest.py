@@ -1,28 +1,117 @@
-"""The manifest of a saved index: its contents, and whether the files agree with it."""
+"""The manifest of a generation: its values and its parts, whatever the number of its rows."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
+import errno
 import os
-import tokenize
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import Any
-
-import numpy as np
+import re
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import mercer
 from mercer.errors import StoreError
-from mercer.items.vectors import STORED
-from mercer.runtime.locks import Lock
+from mercer.store import disk
+from mercer.store.first import MARKER
+from mercer.store.parts import Entry
+from mercer.store.values import RESTORE, is_count, parsed, seal, sealed
 
-FORMAT = 1  # the format written; all formats up to it can be read (`mercer.index.loading`)
-MANIFEST, MARKER = "manifest.json", "saving"
-DEEPEST = 100  # levels of nesting: a kernel inside a kernel takes a few
-HEADERS = Lock()  # NumPy parses headers with `ast`: in Python 3.11 not safe on several threads
-RESTORE = "Restore the folder from a copy, or build and save the index again."
+FORMAT = 2  # the format written; all formats up to it can be read (`mercer.index.loading`)
+FIRST = "manifest.json"  # of format 1
+NAME = re.compile(r"manifest-([1-9][0-9]{0,17})\.json")
+
+
+def name_of(generation: int) -> str:
+    """Return the name of the manifest of a generation."""
+    return f"manifest-{generation}.json"
+
+
+def numbers(folder: Path) -> list[int]:
+    """Return the generations that have a manifest, the newest last."""
+    found = (NAME.fullmatch(name) for name in disk.names_in(folder))
+    return sorted(int(one[1]) for one in found if one)
+
+
+def newest(folder: Path) -> Path | None:
+    """Return the manifest to read, or None if there is none."""
+    try:
+        found = numbers(folder)
+    except OSError as error:
+        if error.errno == errno.ENOTDIR:
+            return None
+        raise
+    if found:
+        return folder / name_of(found[-1])
+    return folder / FIRST if (folder / FIRST).is_file() else None
+
+
+def read_manifest(path: Path, verb: str) -> dict[str, Any]:
+    """Return a manifest, or say why it cannot be read."""
+    try:
+        found = parsed_file(path)
+    except StoreError as error:
+        raise StoreError(f"{verb}: {error}") from None
+    if not is_count(found.get("format")) or "mercer" not in found:
+        raise StoreError(f"{verb}: {path} is not that of an index. {RESTORE}")
+    if found["format"] > FORMAT:
+        raise StoreError(
+            f"{verb}: {path.parent} has format {found['format']}, written by mercer "
+            f"{found['mercer']}, but mercer {mercer.__version__} reads formats up to {FORMAT}. Use "
+            "a version that knows it."
+        )
+    if found.get("sha256") != seal(found):
+        raise StoreError(f"{verb}: {path} is not as it was saved. {RESTORE}")
+    if not is_count(found.get("generation")) or not isinstance(found.get("index"), dict):
+        raise StoreError(f"{verb}: {path} lacks what an index needs. {RESTORE}")
+    if path.name != (FIRST if found["format"] < FORMAT else name_of(found["generation"])):
+        raise StoreError(f"{verb}: {path} has the name of another manifest. {RESTORE}")
+    return found
+
+
+def parsed_file(path: Path) -> dict[str, Any]:
+    """Return what a manifest says, without checking it."""
+    try:
+        return parsed(path.read_bytes(), str(path))
+    except (FileNotFoundError, IsADirectoryError):
+        raise StoreError(f"{path} is missing. {RESTORE}") from None
+
+
+def describe_nothing(folder: Path) -> str:
+    """Say why there is no manifest."""
+    if not folder.exists():
+        return f"{folder} does not exist. Pass the folder given to Index.save."
+    if disk.was_cut_off(folder) or (folder / MARKER).is_file():
+        return f"the first save to {folder} was cut off, so there is no index yet. Save it again."
+    return f"{folder} is not an index: it has no manifest. Pass the folder given to Index.save."
+
+
+def new_manifest(generation: int, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a generation with these values, sealed."""
+    return sealed({
+        "format": FORMAT, "generation": generation, "mercer": mercer.__version__, "index": values,
+    })  # fmt: skip
+
+
+def entries(tree: Any, place: str = "") -> Iterator[tuple[str, Entry]]:
+    """Yield every part that a manifest names, and what it is there."""
+    if isinstance(tree, dict) and "part" in tree:
+        yield place.lstrip("/"), tree
+    elif isinstance(tree, (dict, list)):
+        pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
+        for key, value in pairs:
+            yield from entries(value, f"{place}/{key}")
+
+
+# ---- what an index knows of the folders that it came from
+
+
+class Part(NamedTuple):
+    """A part that is to be in a folder; it is written only if the same one is not there yet."""
+
+    tree: Callable[[], dict[str, Any]]
+    source: tuple[object, ...] = ()  # frozen objects that it is made of, if these tell all of it
+    key: str = ""  # what else tells it from others
 
 
 class Origins:
@@ -30,17 +119,35 @@ class Origins:
 
     def __init__(self) -> None:
         self.seals: dict[str, set[str]] = {}  # the sha256 of manifests, by resolved path
+        self._parts: dict[str, list[tuple[Part, Entry]]] = {}  # with weak references as sources
 
     def note(self, folder: Path, manifest: dict[str, Any]) -> None:
         """Remember the manifest of a folder."""
         self.seals.setdefault(os.path.realpath(folder), set()).add(manifest["sha256"])
 
+    def note_parts(self, folder: Path, parts: list[tuple[Part, Entry]]) -> None:
+        """Remember which parts of a folder were made of which objects."""
+        self._parts[os.path.realpath(folder)] = [
+            (part._replace(source=tuple(map(weakref.ref, part.source))), entry)
+            for part, entry in parts
+            if part.source
+        ]
+
+    def entry_of(self, folder: Path, part: Part) -> Entry | None:
+        """Return how a manifest names a part, if it is known to be in a folder."""
+        for known, entry in self._parts.get(os.path.realpath(folder), ()):
+            same = zip(known.source, part.source, strict=False)
+            alike = (known.key, len(known.source)) == (part.key, len(part.source))
+            if part.source and alike and all(ref() is one for ref, one in same):  # type: ignore[operator]
+                return entry
+        return None
+
     def require_known(self, folder: Path) -> None:
         """Refuse to overwrite what somebody else saved since this index was loaded or saved."""
-        known = self.seals.get(os.path.realpath(folder))
-        if not known or not (folder / MANIFEST).exists():
+        known, path = self.seals.get(os.path.realpath(folder)), newest(folder)
+        if not known or path is None:
             return
-        now = parsed(folder)
+        now = parsed_file(path)
         if now.get("sha256") not in known:
             raise StoreError(
                 f"save: somebody else saved to {folder} since this index was loaded from it or "
@@ -48,146 +155,5 @@ class Origins:
                 "written. Load it again and repeat your changes, or save to another folder."
             )
 
-
-def parsed(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a folder without checking its sha256."""
-    try:
-        content = (folder / MANIFEST).read_bytes()
-    except OSError as error:
-        raise StoreError(f"cannot read {folder / MANIFEST}: {error.strerror}.") from None
-    return values_in(content, folder)
-
-
-def values_in(content: bytes, folder: Path) -> dict[str, Any]:
-    """Parse the bytes of a manifest."""
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{folder / MANIFEST} is damaged: {error}. {RESTORE}") from None
-    if not isinstance(found, dict) or _depth(found) > DEEPEST:
-        raise StoreError(f"{folder / MANIFEST} is not that of an index. {RESTORE}")
-    return found
-
-
-def _depth(tree: Any) -> int:
-    """Return how deeply dicts and lists are nested, up to one more than is allowed."""
-    level, depth = [tree], 0
-    while level and depth <= DEEPEST:
-        depth += 1
-        inside = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [one for group in inside for one in group if isinstance(one, (dict, list))]
-    return depth
-
-
-def read_manifest(folder: Path, verb: str) -> dict[str, Any]:
-    """Return the manifest, or say why it cannot be read."""
-    if not (folder / MANIFEST).is_file():
-        raise StoreError(f"{verb}: {_describe_nothing(folder)}")
-    try:
-        found = parsed(folder)
-    except StoreError as error:
-        raise StoreError(f"{verb}: {error}") from None
-    if not is_count(found.get("format")) or "mercer" not in found:
-        raise StoreError(f"{verb}: {folder / MANIFEST} is not that of an index. {RESTORE}")
-    if found["format"] > FORMAT:
-        raise StoreError(
-            f"{verb}: {folder} has format {found['format']}, written by mercer {found['mercer']}, "
-            f"but mercer {mercer.__version__} reads formats up to {FORMAT}. Use a version that "
-            "knows it."
-        )
-    if found.get("sha256") != _seal(found):
-        raise StoreError(f"{verb}: {folder / MANIFEST} is not as it was saved. {RESTORE}")
-    if not is_count(found.get("generation")) or not isinstance(found.get("index"), dict):
-        raise StoreError(f"{verb}: {folder / MANIFEST} lacks what an index needs. {RESTORE}")
-    return found
-
-
-def _describe_nothing(folder: Path) -> str:
-    if not folder.exists():
-        return f"{folder} does not exist. Pass the folder given to Index.save."
-    if (folder / MARKER).is_file():
-        return f"the first save to {folder} was cut off, so there is no index yet. Save it again."
-    return f"{folder} is not an index: it has no {MANIFEST}. Pass the folder given to Index.save."
-
-
-def new_manifest(generation: int, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a generation with these values and their sha256."""
-    manifest = {
-        "format": FORMAT, "generation": generation, "mercer": mercer.__version__, "index": values,
-    }  # fmt: skip
-    return manifest | {"sha256": _seal(manifest)}
-
-
-def _seal(manifest: dict[str, Any]) -> str:
-    """Return the sha256 of the values of a manifest, whatever its layout."""
-    values = {name: value for name, value in manifest.items() if name != "sha256"}
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def check_file(folder: Path, manifest: dict[str, Any], entry: dict[str, Any]) -> None:
-    """Compare a file's size and header with the manifest; its values are not read."""
-    name = _checked_name(entry, f"generation-{manifest['generation']}")
-    path = folder / name
-    if not path.is_file():
-        raise StoreError(f"{name} is missing")
-    size = path.stat().st_size
-    if size != entry["bytes"]:
-        raise StoreError(f"{name} has {size} bytes instead of {entry['bytes']}")
-    shape, dtype, n_bytes = _header(path, name)
-    if dtype.kind not in STORED:
-        raise StoreError(f"{name} holds {dtype}, which is not plain data")
-    if list(shape) != entry["shape"] or dtype.str != entry["dtype"] or n_bytes != size:
-        raise StoreError(
-            f"{name} says it holds {dtype.str} of shape {list(shape)}, the manifest says "
-            f"{entry['dtype']} of shape {entry['shape']}"
-        )
-
-
-def _header(path: Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """Return the shape, type and total size that the header of an .npy file states."""
-    try:
-        with path.open("rb") as file, HEADERS.held():
-            version = np.lib.format.read_magic(file)
-            if version == (1, 0):
-                shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-            else:
-                shape, _, dtype = np.lib.format.read_array_header_2_0(file)
-            n_items = math.prod(shape)
-            return shape, dtype, file.tell() + n_items * dtype.itemsize
-    except (ValueError, TypeError, SyntaxError, tokenize.TokenError) as error:
-        raise StoreError(f"{name} has no readable header ({error})") from None
-
-
-def _checked_name(entry: dict[str, Any], generation: str) -> str:
-    """Return the name of a file; it must lie in the folder of its generation."""
-    name = entry["npy"]
-    parts = PurePosixPath(name).parts if isinstance(name, str) else ()
-    inside = parts[:1] == (generation,) and ".." not in parts and name.endswith(".npy")
-    if not inside or "\\" in name or ":" in name or "\0" in name:
-        raise StoreError(f"{name!r} is not the name of an array file of {generation}")
-    if not is_count(entry.get("bytes")) or not {"shape", "dtype", "sha256"} <= set(entry):
-        raise StoreError(f"the manifest does not describe {name}")
-    return str(name)
-
-
-def check_hash(folder: Path, entry: dict[str, Any]) -> None:
-    """Read a whole file and compare its sha256 with the manifest."""
-    with (folder / entry["npy"]).open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != entry["sha256"]:
-        raise StoreError(f"{entry['npy']} is not as it was saved")
-
-
-def is_count(value: Any) -> bool:
-    """Whether a value of the manifest is a non-negative integer."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def entries(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the manifest's entry for each array."""
-    if isinstance(tree, dict) and "npy" in tree:
-        yield tree
-    elif isinstance(tree, (dict, list)):
-        for value in tree.values() if isinstance(tree, dict) else tree:
-            yield from entries(value)
+    def __getstate__(self) -> dict[str, Any]:
+        return {"seals": self.seals, "_parts": {}}

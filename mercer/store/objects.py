@@ -10,7 +10,7 @@ from mercer import items, kernels
 from mercer.errors import KernelError, StoreError
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.params import Params, plain, stored_class, stored_name
-from mercer.store.manifest import RESTORE
+from mercer.store.values import RESTORE
 
 # ---- kernels
 

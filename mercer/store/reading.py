@@ -1,55 +1,162 @@
-"""Read a folder that `mercer.store.writing` wrote: files are mapped, checked and verified."""
+"""Read the newest generation of a folder: pinned, checked, verified."""
 
 import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from mercer.errors import StoreError
-from mercer.runtime.arrays import Array
-from mercer.store import disk
+from mercer.store import disk, first
 from mercer.store.manifest import (
-    HEADERS,
-    MANIFEST,
-    MARKER,
-    RESTORE,
+    FIRST,
+    FORMAT,
     Origins,
-    check_file,
-    check_hash,
+    describe_nothing,
     entries,
+    newest,
     read_manifest,
 )
+from mercer.store.parts import FOLDER, Entry, Part
+from mercer.store.values import RESTORE
 
-SMALL = 1 << 16  # bytes: smaller files are read, not mapped
-MAPPED = 256  # the most files to map, largest first: each takes a file descriptor
 DAMAGE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EIO)
+Result = TypeVar("Result")
 
 
-def read(path: str | os.PathLike[str], origins: Origins | None = None) -> dict[str, Any]:
-    """Return the manifest with the arrays in their places, the large ones mapped from disk.
+class Opened:
+    """A generation that is being read, and that no writer removes meanwhile.
 
-    Nothing is written, and no lock is held that a writer would wait for. After a save that was
-    cut off, the files are verified.
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    manifest : dict
+        "index" is its tree; "format", "generation" and "mercer" tell who wrote it.
+    """
+
+    def __init__(self, folder: Path, path: Path, pin: disk.Pin, verb: str) -> None:
+        self.folder, self._path, self._pin, self._verb = folder, path, pin, verb
+        self.manifest = read_manifest(path, verb)
+
+    def is_old(self) -> bool:
+        """Whether there is a newer generation."""
+        return newest(self.folder) != self._path
+
+    def release(self) -> None:
+        """Let writers remove what only this generation has."""
+        self._pin.release()
+
+    @property
+    def index(self) -> dict[str, Any]:
+        """The tree of the manifest; in the first format, with all arrays in their places."""
+        tree: dict[str, Any] = self.manifest["index"]
+        if self.manifest["format"] == FORMAT:
+            return tree
+        return self._sound(lambda: first.filled(self.folder, self.manifest))
+
+    def part(self, entry: Entry) -> dict[str, Any]:
+        """Return the tree of a part, with the arrays in their places; large ones stay on disk."""
+        return self._sound(lambda: Part(self.folder, entry).tree)
+
+    def check_last(self) -> None:
+        """Compare what the last change wrote with the hashes: the writer died afterwards."""
+        self._require([entry for _, entry in entries(self.manifest["index"])
+                       if entry.get("since") == self.manifest["generation"]])  # fmt: skip
+
+    def verified(self) -> list[str]:
+        """Compare everything with the hashes, and return the names of the files."""
+        if self.manifest["format"] < FORMAT:
+            return [FIRST, *self._require(list(first.entries(self.manifest["index"])))]
+        found = self._require([entry for _, entry in entries(self.manifest["index"])])
+        return [f"manifest-{self.manifest['generation']}.json", *found]
+
+    def _require(self, named: list[Entry]) -> list[str]:
+        """Return the names of files, or say which of them are damaged."""
+        problems, names = [], {}
+        for entry in named:
+            try:
+                names[self._check(entry)] = True
+            except StoreError as error:
+                problems.append(str(error))
+            except OSError as error:
+                if error.errno not in DAMAGE:
+                    raise
+                problems.append(str(error))
+        if problems:
+            told = "; ".join(problems)
+            raise StoreError(f"{self._verb}: {self.folder} is damaged: {told}. {RESTORE}")
+        return list(names)
+
+    def _check(self, entry: Entry) -> str:
+        if self.manifest["format"] == FORMAT:
+            Part(self.folder, entry).check_values()
+            return f"{FOLDER}/{entry['part']}"
+        first.check_file(self.folder, self.manifest, entry)
+        first.check_hash(self.folder, entry)
+        return str(entry["npy"])
+
+    def _sound(self, read: Callable[[], Result]) -> Result:
+        """Read files, and say so where that fails because they are damaged."""
+        told: Exception
+        try:
+            return read()
+        except (StoreError, ValueError) as error:
+            told = error
+        except OSError as error:
+            if error.errno not in DAMAGE:
+                raise
+            told = error
+        raise StoreError(f"{self._verb}: {self.folder} is damaged: {told}. {RESTORE}") from None
+
+
+def read(
+    path: str | os.PathLike[str], use: Callable[[Opened], Result], verb: str = "load",
+    origins: Origins | None = None,
+) -> Result:  # fmt: skip
+    """Return what a function makes of the newest generation of a folder.
+
+    Nothing is written, and no lock is held that a writer would wait for. After a change that was
+    cut off, what it wrote is compared with its hashes.
 
     Parameters
     ----------
     path : path
-        A folder made by `write`.
+        The folder.
+    use : callable
+        Called with an `Opened`, which it may keep.
+    verb : str
+        What errors begin with.
     origins : Origins, optional
         Where to note what was read.
-
-    Returns
-    -------
-    dict
-        "index" is the tree; "format", "generation" and "mercer" tell who wrote it.
     """
-    opened: dict[str, Any] = _steadily(_opened, Path(path), "load")
-    if origins is not None:
-        origins.note(Path(path), opened)
-    return opened
+    folder = Path(path)
+    while True:
+        there = newest(folder)
+        if there is None:
+            raise StoreError(f"{verb}: {describe_nothing(folder)}")
+        try:
+            pin = disk.Pin.of(there)
+            if pin is None and newest(folder) != there:  # it was removed for a newer one
+                continue
+            if pin is None:
+                raise StoreError(f"{verb}: {there} leads nowhere, or is being removed. {RESTORE}")
+            opened = Opened(folder, there, pin, verb)
+            if disk.was_cut_off(folder):
+                opened.check_last()
+            found = use(opened)
+        except OSError as error:
+            if newest(folder) != there:  # on a file system without locks
+                continue
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(
+                f"{verb}: cannot read {folder}: {error}. That is no damage: try again when the "
+                "system lets you read it."
+            ) from error
+        if origins is not None:
+            origins.note(folder, opened.manifest)
+        return found
 
 
 def verify(path: str | os.PathLike[str]) -> list[str]:
@@ -77,82 +184,7 @@ def verify(path: str | os.PathLike[str]) -> list[str]:
     >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
     >>> folder = tempfile.mkdtemp()
     >>> mercer.exact("chi2").fit(X).add(X).save(folder)
-    >>> "generation-1/segments/0/ids.npy" in mercer.verify(folder)
-    True
+    >>> mercer.verify(folder)[0]
+    'manifest-1.json'
     """
-    names: list[str] = _steadily(_verified, Path(path), "verify")
-    return names
-
-
-def _steadily(look: Callable[[Path, dict[str, Any], str], Any], folder: Path, verb: str) -> Any:
-    """Call `look` with the manifest, and again if another process saved in between."""
-    manifest = read_manifest(folder, verb)
-    while True:
-        try:
-            return look(folder, manifest, verb)
-        except OSError as error:
-            newer = read_manifest(folder, verb)
-            if newer["sha256"] != manifest["sha256"]:
-                manifest = newer
-            elif isinstance(error, StoreError):
-                raise
-            else:
-                raise StoreError(
-                    f"{verb}: cannot read {folder}: {error}. That is no damage: try again when the "
-                    "system lets you read it."
-                ) from error
-
-
-def _verified(folder: Path, manifest: dict[str, Any], verb: str) -> list[str]:
-    """Return the names of all files, or say which of them are damaged."""
-    problems, names = [], {MANIFEST: True}
-    for entry in entries(manifest["index"]):
-        try:
-            check_file(folder, manifest, entry)
-            check_hash(folder, entry)
-            names[entry["npy"]] = True
-        except OSError as error:
-            problems.append(_damage(error))
-    if problems:
-        raise StoreError(f"{verb}: {folder} is damaged: {'; '.join(problems)}. {RESTORE}")
-    return list(names)
-
-
-def _opened(folder: Path, manifest: dict[str, Any], verb: str) -> dict[str, Any]:
-    """Return the manifest with its entries replaced by the arrays."""
-    if (folder / MARKER).exists() and not disk.is_locked(folder):
-        _verified(folder, manifest, verb)  # a save was cut off, perhaps by a power failure
-    files = list(entries(manifest["index"]))
-    try:
-        for entry in files:
-            check_file(folder, manifest, entry)
-        sizes = {entry["npy"]: entry["bytes"] for entry in files}
-        least = max([SMALL, *sorted(sizes.values(), reverse=True)[MAPPED : MAPPED + 1]])
-        arrays = {name: _array(folder / name, size > least) for name, size in sizes.items()}
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{verb}: {folder} is damaged: {_damage(error)}. {RESTORE}") from None
-    return manifest | {"index": _filled(manifest["index"], arrays)}
-
-
-def _damage(error: OSError | ValueError) -> str:
-    """Return what is wrong with a file; raise errors that do not come from the file."""
-    if isinstance(error, (StoreError, ValueError)) or error.errno in DAMAGE:
-        return str(error)
-    raise error
-
-
-def _array(path: Path, mapped: bool) -> Array:
-    with HEADERS.held():
-        found = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    return np.asarray(found)
-
-
-def _filled(tree: Any, arrays: dict[str, Array]) -> Any:
-    """Return the tree with each entry replaced by its array."""
-    if isinstance(tree, list):
-        return [_filled(value, arrays) for value in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if "npy" in tree:
-        return arrays[tree["npy"]]
-    return {key: _filled(value, arrays) for key, value in tree.items()}
+    return read(path, Opened.verified, "verify")

@@ -9,7 +9,7 @@ from mercer.errors import StoreError
 from mercer.kernels import Kernel, Prepared
 from mercer.kernels.similarity import TINY
 from mercer.runtime.arrays import Array
-from mercer.store.manifest import RESTORE
+from mercer.store.values import RESTORE
 
 SAMPLES = 16  # items whose kernel values are kept
 

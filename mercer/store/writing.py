@@ -1,170 +1,235 @@
-"""An index as a folder: plain trees of values and arrays, written completely or not at all.
+"""An index as a folder, changed completely or not at all.
 
 ::
 
     folder/
-      manifest.json       all values, and what every array file must look like
-      generation-3/       the arrays, one .npy file each; never changed once written
-      saving              only while a save is under way, or after one that was cut off
+      manifest-7.json     the newest generation: a few values, and the parts it is made of
+      manifest-5.json     an older one, as long as a reader needs it
+      parts/              files that are written once and named by manifests (`mercer.store.parts`)
+      lock                held by the writer; not empty after one that died at work
 
-A tree is made of dicts with string keys, lists, strings, numbers, booleans, None and arrays. The
-manifest lists each array by its file's name, shape, type, size and sha256. Opening checks the
-sizes, `verify` the rest. Nothing in the folder is ever run.
+A change writes the parts that are new, waits until they are on disk, and then gives a manifest its
+name, which must be free: whoever comes second is refused. Nothing in the folder is ever run.
 """
 
-import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
-
-import numpy as np
+from pathlib import Path
+from typing import Any, Self
 
 from mercer.errors import StoreError
-from mercer.runtime.arrays import Array
-from mercer.store import disk
+from mercer.store import disk, parts
+from mercer.store.first import MARKER
 from mercer.store.manifest import (
-    MANIFEST,
-    MARKER,
+    FIRST,
     Origins,
-    is_count,
+    Part,
+    entries,
+    name_of,
     new_manifest,
-    parsed,
-    values_in,
+    newest,
+    numbers,
+    parsed_file,
+    read_manifest,
 )
+from mercer.store.parts import Entry
+from mercer.store.reading import Opened, read
 
-DRAFT = re.compile(r"manifest\.json\.[0-9a-f]{16}\.tmp")
-GENERATION = re.compile(r"generation-([0-9]+)")
-
-
-def write(
-    path: str | os.PathLike[str], tree: dict[str, Any], origins: Origins | None = None
-) -> None:
-    """Write a tree, replacing the one in the folder; readers find either the old or the new.
-
-    Parameters
-    ----------
-    path : path
-        A folder written before, an empty one, or one that does not exist yet.
-    tree : dict
-        Values and arrays, as described at the top of this module.
-    origins : Origins, optional
-        Where the tree came from. If that is this folder and somebody else has written to it since,
-        nothing is written. The new manifest is noted there.
-    """
-    folder = Path(path)
-    try:
-        _require_place(folder)
-        disk.make_folder(folder)
-        with disk.locked(folder) as alone:
-            if not alone:
-                raise StoreError(
-                    f"save: another process is saving to {folder} at the moment. Wait for it to "
-                    "end, or choose another folder."
-                )
-            origins = origins or Origins()
-            origins.require_known(folder)
-            _write_generation(folder, tree, origins)
-    except StoreError:
-        raise
-    except OSError as error:
-        raise StoreError(
-            f"save: cannot write {folder}: {error}. What was saved there before is still there. "
-            "Make room or choose another folder."
-        ) from error
+DRAFT = re.compile(r"[0-9a-f]{16}\.draft|manifest\.json\.[0-9a-f]{16}\.tmp")
+GENERATION = re.compile(r"generation-([0-9]+)")  # folders of the first format
 
 
-def _write_generation(folder: Path, tree: dict[str, Any], origins: Origins) -> None:
-    """Write the arrays, then the manifest, then clean up; each step is on disk before the next."""
-    number = 1 + max(_generations(folder), default=0)
-    (folder / MARKER).unlink(missing_ok=True)
-    disk.write_new(folder / MARKER, "A save is under way, or was cut off.\n")
-    disk.sync(folder)
-    draft = folder / f"{MANIFEST}.{secrets.token_hex(8)}.tmp"
-    try:
-        values = _Writer(folder, f"generation-{number}").written(tree)
-        manifest = new_manifest(number, values)
-        disk.write_new(draft, json.dumps(manifest, indent=1) + "\n")
-        origins.note(folder, manifest)  # first, in case of an interruption in between
-        os.replace(draft, folder / MANIFEST)  # noqa: PTH105 - the moment of change
-    except BaseException:
-        with suppress(OSError):  # leftovers do no harm
-            _sweep(folder)
-        raise
-    _finish(folder)
+def ready(tree: Any, folder: Path, origins: Origins) -> Any:
+    """Return a tree with the parts that must be written made: what fails then touches no folder."""
+    if isinstance(tree, dict):
+        return {key: ready(value, folder, origins) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [ready(value, folder, origins) for value in tree]
+    if not isinstance(tree, Part) or origins.entry_of(folder, tree) is not None:
+        return tree
+    made = tree.tree()
+    return tree._replace(tree=lambda: made)
 
 
-def _finish(folder: Path) -> None:
-    """Make sure that a manifest in its place is on disk, and clean up."""
-    try:
-        disk.sync(folder)
-    except OSError as error:
-        raise StoreError(
-            f"save: {folder} holds the new index, but the disk did not confirm it: {error}. Save "
-            "it once more before you rely on it."
-        ) from error
-    with suppress(OSError):  # the next save removes what is left
-        _sweep(folder)
+class Writer:
+    """The only process that may write to a folder, until it is closed or dies."""
+
+    def __init__(self, path: str | os.PathLike[str], verb: str) -> None:
+        self.folder = Path(path)
+        try:
+            _require_place(self.folder)
+            disk.make_folder(self.folder)
+            self._lock = disk.WriterLock(self.folder)
+            if self._lock.held:
+                disk.make_folder(self.folder / parts.FOLDER)
+        except OSError as error:
+            raise _told(error, f"{verb}: cannot write {self.folder}") from error
+        if not self._lock.held:
+            raise StoreError(
+                f"{verb}: another process is saving to {self.folder} at the moment, or has it "
+                "open. Wait for it to end, or choose another folder."
+            )
+        if self._lock.unclean and newest(self.folder) is not None:
+            try:
+                read(self.folder, Opened.check_last, verb)
+            except BaseException:
+                self._lock.release(clean=False)
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the folder is still held; a forked child does not hold it."""
+        return self._lock.held
+
+    def close(self) -> None:
+        """Remove what nobody needs any more, and let go of the folder."""
+        if self._lock.held:
+            try:
+                with suppress(OSError):  # the next writer removes what is left
+                    _sweep(self.folder)
+            finally:
+                self._lock.release()
+
+    @property
+    def generation(self) -> int:
+        """The number of the newest generation that this format has there."""
+        return max(numbers(self.folder), default=0)
+
+    def commit(self, tree: dict[str, Any], origins: Origins) -> None:
+        """Write a generation, which is on disk afterwards.
+
+        Parameters
+        ----------
+        tree : dict
+            Dicts with string keys, lists, strings, numbers, booleans, None and `Part`.
+        origins : Origins
+            Where the tree came from. If that is this folder and somebody else has written to it
+            since, nothing is written. The new manifest is noted there.
+        """
+        try:
+            origins.require_known(self.folder)
+            _Change(self.folder, origins).make(tree)
+        except OSError as error:
+            raise _told(error, f"save: cannot write {self.folder}") from error
+        with suppress(OSError):
+            _sweep(self.folder)
 
 
-class _Writer:
-    """Writes the arrays of a tree into a generation's folder, at paths that mirror the tree."""
+def _told(error: OSError, what: str) -> OSError:
+    if isinstance(error, StoreError):
+        return error
+    return StoreError(
+        f"{what}: {error}. What was saved there before is still there. Make room or choose "
+        "another folder."
+    )
 
-    def __init__(self, folder: Path, generation: str) -> None:
-        self.folder, self.generation = folder, generation
-        self.seen: dict[int, tuple[Array, dict[str, Any]]] = {}  # an array is written only once
 
-    def written(self, tree: dict[str, Any]) -> Any:
-        (self.folder / self.generation).mkdir()
-        plain = self._plain(tree, PurePosixPath(self.generation))
-        for folder, _, _ in os.walk(self.folder / self.generation):
-            disk.sync(Path(folder))
-        disk.sync(self.folder)
-        return plain
+class _Change:
+    """One generation that is being written."""
 
-    def _plain(self, tree: Any, place: PurePosixPath) -> Any:
+    def __init__(self, folder: Path, origins: Origins) -> None:
+        self.folder, self.origins = folder, origins
+        before = _before(folder)
+        self.number = before[0] + 1
+        self.there = before[1]
+        self.new: list[str] = []
+        self.noted: list[tuple[Part, Entry]] = []
+
+    def make(self, tree: dict[str, Any]) -> None:
+        """Write the parts, then the manifest; each is on disk before the next."""
+        draft, name = self.folder / f"{secrets.token_hex(8)}.draft", name_of(self.number)
+        try:
+            manifest = new_manifest(self.number, self._written(tree))
+            if self.new:
+                disk.sync(self.folder / parts.FOLDER)
+            with disk.create(draft) as file:
+                file.write((json.dumps(manifest, indent=1) + "\n").encode())
+                disk.flush(file)
+            self.origins.note(self.folder, manifest)  # first, in case of an interruption
+            self._publish(draft, self.folder / name)
+        except BaseException:
+            if not (self.folder / name).exists():
+                self._give_up(draft)
+            raise
+        self.origins.note_parts(self.folder, self.noted)
+        self._finish(draft)
+
+    def _written(self, tree: Any) -> Any:
+        """Return the tree with every part written, or found, and named."""
         if isinstance(tree, dict):
-            return {key: self._plain(value, place / key) for key, value in tree.items()}
-        if isinstance(tree, (list, tuple)):
-            return [self._plain(value, place / str(i)) for i, value in enumerate(tree)]
-        if isinstance(tree, np.ndarray):
-            return self._file(tree, place)
-        if tree is None or isinstance(tree, (bool, int, float, str)):
-            return tree
-        raise StoreError(f"save: cannot store {place}, a {type(tree).__name__}.")
+            return {key: self._written(value) for key, value in tree.items()}
+        if isinstance(tree, list):
+            return [self._written(value) for value in tree]
+        return self._entry(tree) if isinstance(tree, Part) else tree
 
-    def _file(self, array: Array, place: PurePosixPath) -> dict[str, Any]:
-        if id(array) not in self.seen:
-            self.seen[id(array)] = array, self._write_array(array, f"{place}.npy")
-        return self.seen[id(array)][1]
+    def _entry(self, part: Part) -> Entry:
+        entry = self.origins.entry_of(self.folder, part)
+        if entry is None or self.there.get(entry["part"]) != entry:
+            entry = parts.write_part(self.folder, part.tree()) | {"since": self.number}
+            self.new.append(entry["part"])
+        self.noted.append((part, entry))
+        return entry
 
-    def _write_array(self, array: Array, name: str) -> dict[str, Any]:
-        target = self.folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as file:
-            hashed = _Hashed(file)
-            np.lib.format.write_array(hashed, np.asarray(array), allow_pickle=False)
-            disk.flush(file)
-        return {
-            "npy": name, "shape": list(array.shape), "dtype": array.dtype.str,
-            "bytes": hashed.n_bytes, "sha256": hashed.sha256.hexdigest(),
-        }  # fmt: skip
+    def _publish(self, draft: Path, name: Path) -> None:
+        try:
+            disk.publish(draft, name)
+        except FileExistsError:
+            raise self._refused() from None
+        if numbers(self.folder)[-1] != self.number:  # on a file system without locks
+            disk.remove(name)
+            raise self._refused()
+
+    def _refused(self) -> StoreError:
+        return StoreError(
+            f"save: somebody else saved to {self.folder} at the same time. Nothing was written. "
+            "Load it again and repeat your changes, or save to another folder."
+        )
+
+    def _give_up(self, draft: Path) -> None:
+        """Remove what was written for nothing."""
+        with suppress(OSError):
+            disk.remove(draft)
+            for name in self.new:
+                disk.remove(self.folder / parts.FOLDER / name)
+
+    def _finish(self, draft: Path) -> None:
+        """Make sure that the name of the manifest is on disk."""
+        try:
+            disk.sync(self.folder)
+        except OSError as error:
+            raise StoreError(
+                f"save: {self.folder} holds the new index, but the disk did not confirm it: "
+                f"{error}. Save it once more before you rely on it."
+            ) from error
+        with suppress(OSError):
+            disk.remove(draft)
 
 
-class _Hashed:
-    """A file that hashes what is written to it."""
+def _before(folder: Path) -> tuple[int, dict[str, Entry]]:
+    """Return the number of the newest generation, and the parts it names."""
+    there = numbers(folder)
+    path = newest(folder)
+    if path is None:
+        return 0, {}
+    try:
+        found = read_manifest(path, "save")
+    except StoreError:  # damaged, and about to be replaced
+        return (there[-1] if there else 0), {}
+    named = entries(found["index"]) if path.name != FIRST else ()
+    return found["generation"], {str(entry["part"]): entry for _, entry in named}
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.sha256, self.n_bytes = file, hashlib.sha256(), 0
 
-    def write(self, data: bytes) -> None:
-        self.sha256.update(data)
-        self.n_bytes += len(data)
-        self.file.write(data)
+# ---- places
 
 
 def _require_place(folder: Path) -> None:
@@ -173,39 +238,67 @@ def _require_place(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise StoreError(f"save: {folder} is a file. An index is a folder: choose another name.")
-    names = {entry.name for entry in folder.iterdir()}
-    own = all(name == MARKER or DRAFT.fullmatch(name) or GENERATION.fullmatch(name)
+    if (folder / parts.FOLDER).is_symlink():
+        raise StoreError(f"save: {folder / parts.FOLDER} is a link. Put the folder itself there.")
+    names = set(disk.names_in(folder))
+    mine = {disk.LOCK, parts.FOLDER, MARKER}
+    own = all(name in mine or DRAFT.fullmatch(name) or GENERATION.fullmatch(name)
               for name in names)  # fmt: skip
-    cut_off = own and MARKER in names  # the first save to this folder did not finish
-    if names and not cut_off and not _is_ours(folder):
+    cut_off = own and names & {disk.LOCK, MARKER}  # the first save did not finish
+    if names and not cut_off and not holds_index(folder):
         raise StoreError(
             f"save: {folder} is not empty and not an index. Choose another folder, or empty it."
         )
 
 
-def _is_ours(folder: Path) -> bool:
-    if not (folder / MANIFEST).is_file():
-        return False
-    content = (folder / MANIFEST).read_bytes()  # an unreadable manifest may well be an index's
-    try:
-        return {"format", "generation", "mercer"} <= set(values_in(content, folder))
-    except StoreError:
-        return False
+def holds_index(folder: Path) -> bool:
+    """Whether a folder has a manifest of ours; an unreadable one may be that of anybody."""
+    paths = [folder / name_of(number) for number in numbers(folder)]
+    for path in filter(Path.is_file, [*paths, folder / FIRST]):
+        with suppress(StoreError):
+            if {"format", "generation", "mercer"} <= set(parsed_file(path)):
+                return True
+    return False
+
+
+# ---- clearing up
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what saves left behind: everything that the manifest does not name."""
-    current = parsed(folder).get("generation") if (folder / MANIFEST).exists() else 0
-    for number in _generations(folder) if is_count(current) else []:
-        if number != current:
-            shutil.rmtree(folder / f"generation-{number}", ignore_errors=True)
-    for entry in folder.iterdir():
-        if DRAFT.fullmatch(entry.name):
-            entry.unlink(missing_ok=True)
-    (folder / MARKER).unlink(missing_ok=True)
-    disk.sync(folder)
+    """Remove everything that the newest manifest does not name and no reader needs."""
+    there = numbers(folder)
+    if not there:  # nothing was published
+        return
+    *older, last = there
+    named = _named(folder / name_of(last))
+    for number in older:
+        path = folder / name_of(number)
+        needed = set()
+        with suppress(OSError):  # it may be damaged
+            needed = _named(path)
+        if not disk.remove_unpinned(path):
+            named |= needed
+    for name in list(disk.names_in(folder / parts.FOLDER)):
+        if parts.NAME.fullmatch(name) and name not in named:
+            with suppress(OSError):
+                disk.remove(folder / parts.FOLDER / name)
+    for name in list(disk.names_in(folder)):
+        if DRAFT.fullmatch(name):
+            disk.remove(folder / name)
+    _sweep_first(folder)
 
 
-def _generations(folder: Path) -> list[int]:
-    found = (GENERATION.fullmatch(entry.name) for entry in folder.iterdir())
-    return [int(one[1]) for one in found if one]
+def _named(path: Path) -> set[str]:
+    """Return the parts that a manifest names."""
+    return {str(entry["part"]) for _, entry in entries(parsed_file(path).get("index"))}
+
+
+def _sweep_first(folder: Path) -> None:
+    """Remove an index of the first format that was replaced, unless a reader needs it."""
+    path = folder / FIRST
+    if os.path.lexists(path) and not disk.remove_unpinned(path):
+        return
+    disk.remove(folder / MARKER)
+    for name in list(disk.names_in(folder)):
+        if GENERATION.fullmatch(name):
+            shutil.rmtree(folder / name, ignore_errors=True)

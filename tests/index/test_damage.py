@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from pathlib import Path
 
@@ -13,12 +11,12 @@ import pytest
 import zoo
 
 import mercer
+from benchmarks.attacks import rewriting
 from mercer import kernels
 from mercer.errors import InputError, KernelError, StoreError
-from mercer.store.manifest import new_manifest
 
 X = zoo.HISTOGRAMS[:40]
-GOLDEN = Path(__file__).parents[1] / "golden" / "format-1"
+GOLDEN = Path(__file__).parents[1] / "golden" / "format-2"
 
 
 @pytest.fixture(scope="module")
@@ -34,26 +32,15 @@ def folder(saved, tmp_path) -> Path:
 
 
 def rewrite(folder, place, change):
-    """Change one value, or the array described there, and seal the folder as a save would."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    *above, key = place
-    inside = manifest["index"]
-    for name in above:
-        inside = inside[name]
-    if isinstance(inside[key], dict) and "npy" in inside[key]:
-        _rewrite_array(folder, inside[key], change)
-    else:
-        inside[key] = change(inside[key])
-    sealed = new_manifest(manifest["generation"], manifest["index"])
-    (folder / "manifest.json").write_text(json.dumps(sealed))
+    """Change what is in one place, and seal the folder as a save would."""
 
+    def edit(tree):
+        *above, key = place
+        for name in above:
+            tree = tree[name]
+        tree[key] = change(tree[key])
 
-def _rewrite_array(folder, entry, change):
-    path = folder / entry["npy"]
-    array = np.ascontiguousarray(change(np.load(path)))
-    np.save(path, array)
-    entry |= {"shape": list(array.shape), "dtype": array.dtype.str, "bytes": path.stat().st_size,
-              "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}  # fmt: skip
+    rewriting.rewrite(folder, edit)
 
 
 def with_nan(array):
@@ -68,8 +55,9 @@ def use(folder):
     index.add(X[:2])
 
 
-ITEMS = ("segments", 0, "items", "parts", "rows", "vectors")
-LEARNED = ("embedding", "learned")
+SEGMENT = ("segments", 0, "content")
+ITEMS = (*SEGMENT, "items", "parts", "rows", "vectors")
+LEARNED = ("base", "embedding", "learned")
 LANDMARKS = (*LEARNED, "landmarks_", "items", "parts", "rows", "vectors")
 CHANGES = {
     "an item is NaN": (ITEMS, with_nan),
@@ -79,7 +67,7 @@ CHANGES = {
     "weights are too short": ((*LEARNED, "weights_"), lambda weights: weights[:9]),
     "components below zero": ((*LEARNED, "n_components_"), lambda n: -1),
     "another form": ((*LEARNED, "landmarks_", "items", "form"), lambda form: ["sparse", 3]),
-    "vectors are too narrow": (("segments", 0, "rows", "vectors"), lambda rows: rows[:, :4]),
+    "vectors are too narrow": ((*SEGMENT, "rows", "vectors"), lambda rows: rows[:, :4]),
 }
 
 
@@ -107,7 +95,7 @@ def test_items_of_two_forms_are_refused_at_once(folder):
 @pytest.mark.parametrize("form", [["dense", 2], ["sets"], [3, 2], ["sets", -1], ["sets", "x"]])
 def test_forms_that_no_items_have_are_refused_at_once(tmp_path, form):
     folder = shutil.copytree(GOLDEN / "pyramid", tmp_path / "index")
-    rewrite(folder, ("segments", 0, "items", "form"), lambda _: form)
+    rewrite(folder, (*SEGMENT, "items", "form"), lambda _: form)
     with pytest.raises(StoreError, match=f"load: {folder}"):
         mercer.load(folder)
 
@@ -152,7 +140,7 @@ def test_items_that_the_kernel_would_not_take_are_found(folder):
 
 def test_damaged_contents_name_the_folder(folder):
     """Also where they are noticed far from it."""
-    rewrite(folder, ("segments", 0, "ids"), lambda ids: ids - 9)
+    rewrite(folder, (*SEGMENT, "ids"), lambda ids: ids - 9)
     with pytest.raises(StoreError, match="an id is negative") as found:
         mercer.load(folder).ids  # noqa: B018
     assert str(folder) in str(found.value)

@@ -12,11 +12,11 @@ import pytest
 
 import mercer
 from mercer import methods
-from mercer.index.loading import READERS
-from mercer.store.manifest import FORMAT
+from mercer.index.unpacking import READERS
+from mercer.store import FORMAT
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-SAVED = sorted(path.parent for path in GOLDEN.glob("format-*/*/manifest.json"))
+SAVED = sorted(path.parent for path in GOLDEN.glob("format-*/*/manifest*.json"))
 
 
 def answers(folder: Path) -> dict:
@@ -49,10 +49,34 @@ def test_golden_indexes_answer_as_they_did(folder, tmp_path):
     assert len(index.add(X[:2], ids=["more", "and more"])) == 24
 
 
-def test_golden_indexes_are_compared_by_kernel_values(monkeypatch):
+@pytest.mark.parametrize("number", READERS)
+@pytest.mark.parametrize("name", ["exact", "brute"])
+def test_golden_indexes_are_compared_by_kernel_values(monkeypatch, number, name):
     """As any index of another version is."""
     monkeypatch.setattr(mercer, "__version__", "99.0")
-    assert len(mercer.load(GOLDEN / "format-1" / "exact")) == 22
+    assert len(mercer.load(GOLDEN / f"format-{number}" / name)) == 22
+    monkeypatch.setattr("mercer.kernels.similarity.TINY", 0)
+    monkeypatch.setattr("mercer.store.witness._gram", lambda P: 2 * np.ones((len(P), len(P))))
+    with pytest.raises(mercer.StoreError, match="is not the one this index was saved with"):
+        mercer.load(GOLDEN / f"format-{number}" / name)
+
+
+@pytest.mark.parametrize("folder", [one for one in SAVED if one.parent.name == "format-1"],
+                         ids=lambda folder: folder.name)  # fmt: skip
+def test_a_folder_of_the_first_format_becomes_one_of_this(folder, tmp_path):
+    make_golden.letters()
+    place = shutil.copytree(folder, tmp_path / "index")
+    with mercer.open(place) as store:
+        assert len(store.remove(["item 0"])) == 21
+    assert sorted(path.name for path in place.iterdir()) == [
+        "lock", f"manifest-{1 + generation_of(folder)}.json", "parts"
+    ]  # fmt: skip
+    assert "item 0" not in mercer.load(place)
+    mercer.verify(place)
+
+
+def generation_of(folder: Path) -> int:
+    return json.loads((folder / "manifest.json").read_text())["generation"]
 
 
 @pytest.mark.parametrize("name", make_golden.INDEXES)

@@ -1,4 +1,4 @@
-"""An index as a tree and back: what is not of its type or length is refused."""
+"""An index as values and parts: a part is made of objects by which it is known again."""
 
 from __future__ import annotations
 
@@ -6,77 +6,58 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import StoreError
-from mercer.index import packing, recipe
-from mercer.index.recipe import Recipe
+from mercer.index import packing
 
 X = np.random.default_rng(0).dirichlet(np.ones(6), 60).astype(np.float32)
 
 
 @pytest.fixture
-def index(monkeypatch):
-    """Three segments, with rows removed from the first and the last of them."""
-    monkeypatch.setattr(recipe, "RATIO", 0)
-    made = mercer.exact("chi2", n_landmarks=12, n_components=4).fit(X)
-    made.add(X[:30], ids=np.arange(100, 130)).add(X[30:40]).add(X[40:])
-    return made.remove([100, 117, 159])
+def index():
+    made = mercer.exact("chi2", n_landmarks=12, n_components=4).fit(X).add(X[:50])
+    return made.add(X[50:55]).remove([1, 52])
 
 
-@pytest.fixture
-def tree(index):
-    return packing.pack(recipe_of(index), index.segments_, {"disproof_": None})
+def packed(index):
+    return packing.pack(index._state, index._known, None)
 
 
-def recipe_of(index):
-    return Recipe(index.kernel, index.embedding_, index.searcher_)
+def test_only_what_changed_is_another_part(index):
+    before = packed(index)
+    after = packed(index.remove([7]).add(X[55:56]))
+    assert after["base"].source == before["base"].source
+    assert [one["rows"] for one in after["segments"]] == [50, 5, 1]
+    for one, other in zip(before["segments"], after["segments"], strict=False):
+        assert all(map(is_same, one["content"].source, other["content"].source))
+    masks = [[one["removed"].source[0] for one in tree["segments"][:2]] for tree in (before, after)]
+    assert masks[0][0] is not masks[1][0]
+    assert masks[0][1] is masks[1][1]
+    assert after["segments"][2]["removed"] is None
 
 
-def test_segments_come_back_row_by_row(index, tree):
-    back = packing.unpack_segments(tree, packing.unpack_recipe(tree))
-    assert len(back) == 57
-    assert [len(one.ids) for one in back.members] == [30, 10, 20]
-    for one, other in zip(back.members, index.segments_.members, strict=True):
-        for name in ("diag", "ids", "removed"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-        np.testing.assert_array_equal(one.items.kept, other.items.kept)
-        np.testing.assert_array_equal(one.rows.vectors, other.rows.vectors)
-    assert not np.isin([100, 117, 159], back.ids).any()
-
-
-@pytest.mark.parametrize(
-    "name, dtype", [("own", np.float32), ("removed", np.uint8), ("ids", np.float64), ("ids", bool)]
-)
-def test_arrays_of_other_types_are_refused(tree, name, dtype):
-    tree["segments"][1][name] = tree["segments"][1][name].astype(dtype)
-    with pytest.raises(StoreError, match=f"a segment has .*{np.dtype(dtype)}.*Restore"):
-        packing.unpack_segments(tree, packing.unpack_recipe(tree))
-
-
-@pytest.mark.parametrize("name", ["own", "removed", "ids"])
-def test_arrays_of_other_lengths_are_refused(tree, name):
-    tree["segments"][2][name] = tree["segments"][2][name][:-1]
-    with pytest.raises(StoreError, match=rf"as long in all parts \(items 20, rows 20.*{name} 19"):
-        packing.unpack_segments(tree, packing.unpack_recipe(tree))
+def is_same(left, right):
+    return left is right
 
 
 def test_facts_are_plain_values(index):
-    facts = {"a": np.float32(0.5), "b": np.int64(3), "c": None, "d": "words"}
-    kept = packing.pack(recipe_of(index), index.segments_, facts)["facts"]
-    assert kept == {"a": 0.5, "b": 3, "c": None, "d": "words"}
-    assert [type(value) for value in kept.values()] == [float, int, type(None), str]
+    facts = packed(index.calibrate(X[55:], 0.5))["facts"]
+    assert facts["next_id"] == 55
+    assert facts["probability_"] == 0.5
+    assert {type(value) for value in facts.values()} <= {float, int, bool, type(None), str}
 
 
-def test_samples_are_of_landmarks_or_of_the_first_items(index, tree):
+def test_samples_are_of_landmarks_or_of_the_items(index):
     landmarks = index.embedding_.landmarks_.kept
     expected = index.kernel(landmarks, dtype=np.float64)
-    np.testing.assert_allclose(tree["samples"], expected, rtol=1e-12)
-    brute = mercer.brute("chi2").fit(X)
-    for made, rows in ((brute, 0), (mercer.brute("chi2").fit(X).add(X[:5]), 5)):
-        found = packing.pack(recipe_of(made), made.segments_, {})["samples"]
-        assert found is None if rows == 0 else found.shape == (rows, rows)
+    np.testing.assert_allclose(packed(index)["base"].tree()["samples"], expected, rtol=1e-12)
+    assert packed(index)["segments"][0]["content"].tree()["samples"] is None
+    brute = packed(mercer.brute("chi2").fit(X).add(X[:5]))
+    assert brute["base"].tree()["samples"] is None
+    assert brute["segments"][0]["content"].tree()["samples"].shape == (5, 5)
 
 
-def test_damaged_names_are_refused():
-    with pytest.raises(StoreError, match="names of its columns"):
-        packing.unpack_columns({"columns": [1, 2]})
-    assert packing.unpack_columns({}) is None
+def test_what_has_learned_nothing_may_be_changed_by_its_user(tmp_path):
+    index = mercer.inverted("chi2", n_probe=3)
+    index.save(tmp_path)
+    index.searcher.set_params(n_probe=7)
+    index.save(tmp_path)
+    assert mercer.load(tmp_path).searcher.n_probe == 7

@@ -1,102 +1,116 @@
-"""What the manifest says of each file is compared with the file."""
+"""Which generations there are, and what an index knows of its folders."""
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
+import gc
+import json
+import pickle
 
 import numpy as np
 import pytest
 
-from mercer import StoreError, store
-from mercer.store import manifest as manifests
-
-VALUES = np.arange(6.0).reshape(2, 3)
-
-
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    store.write(tmp_path, {"values": VALUES, "name": "six"})
-    return tmp_path
+from mercer import StoreError
+from mercer.store import Origins, Part, Writer, manifest, read
+from mercer.store.values import sealed
 
 
-def entry_of(folder: Path) -> dict:
-    return manifests.read_manifest(folder, "load")["index"]["values"]
+class Thing:
+    """Something that a part is made of."""
 
 
-def described(path: Path, name: str, **changes) -> dict:
-    """Return what the manifest would say of a file."""
-    data = path.read_bytes()
-    return {
-        "npy": name, "shape": [2, 3], "dtype": "<f8", "bytes": len(data),
-        "sha256": hashlib.sha256(data).hexdigest(), **changes,
-    }  # fmt: skip
+def commit(folder, tree, origins=None):
+    with Writer(folder, "save") as writer:
+        writer.commit(tree, origins or Origins())
 
 
-@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
-def test_both_versions_of_headers_are_read(folder, version):
-    """NumPy writes the second where a header is long."""
-    path = folder / "generation-1" / "other.npy"
-    with path.open("wb") as file:
-        np.lib.format.write_array(file, VALUES, version=version)
-    good = described(path, "generation-1/other.npy")
-    manifests.check_file(folder, {"generation": 1}, good)
-    for change in ({"shape": [3, 2]}, {"dtype": "<i8"}):
-        with pytest.raises(StoreError, match=r"says it holds <f8 of shape \[2, 3\]"):
-            manifests.check_file(folder, {"generation": 1}, good | change)
+def test_the_newest_generation_is_the_largest_number(tmp_path):
+    assert manifest.newest(tmp_path) is None
+    assert manifest.newest(tmp_path / "nowhere") is None
+    for name in ("manifest.json", "manifest-9.json", "manifest-10.json", "manifest-011.json",
+                 "manifest-12.json.draft", "manifest--13.json", "manifest-0.json"):  # fmt: skip
+        (tmp_path / name).touch()
+    assert manifest.numbers(tmp_path) == [9, 10]
+    assert manifest.newest(tmp_path).name == "manifest-10.json"
 
 
-def test_a_file_that_ends_before_its_values_do(folder):
-    """The manifest agrees on the number of bytes: the header does not."""
-    path = folder / "generation-1" / "values.npy"
-    for data in (path.read_bytes()[:-8], path.read_bytes() + bytes(8)):
-        path.write_bytes(data)
-        with pytest.raises(StoreError, match="says it holds <f8"):
-            manifests.check_file(
-                folder, {"generation": 1}, described(path, "generation-1/values.npy")
-            )
+def test_generations_are_counted(tmp_path):
+    for number in (1, 2, 3):
+        commit(tmp_path, {"base": None})
+        assert read(tmp_path, lambda opened: opened.manifest["generation"]) == number
 
 
-@pytest.mark.parametrize("lacking", ["shape", "dtype", "sha256", "bytes"])
-def test_a_file_that_is_not_described(folder, lacking):
-    entry = entry_of(folder)
-    del entry[lacking]
-    with pytest.raises(StoreError, match=r"does not describe generation-1/values\.npy"):
-        manifests.check_file(folder, {"generation": 1}, entry)
+def test_the_last_number_there_can_be(tmp_path):
+    """A folder that somebody made cannot make a change vanish."""
+    commit(tmp_path, {"base": None})
+    last = tmp_path / manifest.name_of(10**18 - 1)
+    (tmp_path / "manifest-1.json").rename(last)
+    values = json.loads(last.read_text()) | {"generation": 10**18 - 1}
+    last.write_text(json.dumps(sealed(values)))
+    with pytest.raises(StoreError, match="somebody else saved"):
+        commit(tmp_path, {"base": 1})
+    assert manifest.numbers(tmp_path) == [10**18 - 1]
 
 
-def test_the_hash_is_that_of_the_whole_file(folder):
-    entry = entry_of(folder)
-    path = folder / "generation-1" / "values.npy"
-    assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    manifests.check_hash(folder, entry)
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(StoreError, match="is not as it was saved"):
-        manifests.check_hash(folder, entry)
+def test_a_part_is_known_by_what_it_is_made_of(tmp_path):
+    origins, one, made = Origins(), Thing(), []
+
+    def tree():
+        made.append(1)
+        return {"X": np.ones(3)}
+
+    def names():
+        return sorted(path.name for path in (tmp_path / "parts").iterdir())
+
+    commit(tmp_path, {"base": Part(tree, (one,))}, origins)
+    first = names()
+    for part, again in ((Part(tree, (one,)), False), (Part(tree, (one,), "key"), True),
+                        (Part(tree, (one, one), "key"), True), (Part(tree, (Thing(),)), True),
+                        (Part(tree), True), (Part(tree), True)):  # fmt: skip
+        made.clear()
+        commit(tmp_path, {"base": part}, origins)
+        assert (names() != first, bool(made)) == (again, again)
+        first = names()
 
 
-def test_a_file_that_vanishes_while_it_is_verified(folder, monkeypatch):
-    """Another process may save between the two looks; the generation tells, so it is an error."""
-    check = manifests.check_hash
-
-    def vanish(place, entry):
-        (place / entry["npy"]).unlink()
-        check(place, entry)
-
-    monkeypatch.setattr("mercer.store.reading.check_hash", vanish)
-    with pytest.raises(StoreError, match=r"verify: .*No such file.*values\.npy"):
-        store.verify(folder)
+def test_what_is_gone_is_not_mistaken_for_what_came_after(tmp_path):
+    origins = Origins()
+    for value in range(20):
+        thing = Thing()
+        commit(tmp_path, {"base": Part(lambda v=value: {"v": v}, (thing,))}, origins)
+        assert read(tmp_path, lambda opened: opened.part(opened.index["base"])["v"]) == value
+        del thing
+        gc.collect()
 
 
-def test_a_manifest_that_cannot_be_read(folder, monkeypatch):
+def test_parts_that_the_folder_does_not_name_any_more_are_written(tmp_path):
+    """Somebody else may have replaced the folder meanwhile."""
+    origins, one = Origins(), Thing()
+    tree = {"base": Part(lambda: {"X": np.ones(3)}, (one,))}
+    commit(tmp_path, tree, origins)
+    commit(tmp_path, {"base": None})
+    with pytest.raises(StoreError, match="somebody else saved"):
+        commit(tmp_path, tree, origins)
+    origins.seals.clear()
+    commit(tmp_path, tree, origins)
+    assert read(tmp_path, lambda opened: opened.part(opened.index["base"]))["X"].sum() == 3
+
+
+def test_origins_sent_elsewhere_know_seals_but_no_parts(tmp_path):
+    origins, one = Origins(), Thing()
+    part = Part(lambda: {}, (one,))
+    commit(tmp_path, {"base": part}, origins)
+    assert origins.entry_of(tmp_path, part) is not None
+    sent = pickle.loads(pickle.dumps(origins))
+    assert sent.seals == origins.seals
+    assert sent.entry_of(tmp_path, part) is None
+
+
+def test_a_manifest_that_cannot_be_read(tmp_path, monkeypatch):
+    commit(tmp_path, {"base": None})
+
     def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(StoreError, match=r"load: cannot read .*manifest\.json: Permission denied"):
-        store.read(folder)
-
-
-def test_counts():
-    assert all(manifests.is_count(value) for value in (0, 1, 2**40))
-    assert not any(manifests.is_count(value) for value in (-1, True, False, 1.0, "1", None))
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    with pytest.raises(StoreError, match=r"load: cannot read .*Permission denied"):
+        read(tmp_path, lambda opened: opened.index)

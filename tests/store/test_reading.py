@@ -13,7 +13,7 @@ import zoo
 import mercer
 from mercer import items, kernels
 from mercer.kernels import Kernel, registry
-from mercer.store import reading as store
+from mercer.store import parts as store
 
 ANIMALS = [animal for animal in zoo.ANIMALS if animal.kernel.psd]
 FIELDS = ["ids", "scores", "distances", "exact", "evaluations", "tolerance", "probability"]
@@ -97,21 +97,28 @@ def test_saved_onto_the_folder_it_is_mapped_from(tmp_path, mapped):
     index.save(tmp_path)
     for number in (2, 3):
         again = mercer.load(tmp_path)
-        again.save(tmp_path)
-        assert [p.name for p in tmp_path.glob("gen*")] == [f"generation-{number}"]
-        # the mapped files are gone from the folder, but not for who has them open
+        again.compact().remove([number]).save(tmp_path)
+        assert names(tmp_path) == ["lock", f"manifest-{number}.json", "parts"]
+        index.remove([number])
+        # files may be gone from the folder, but not for who has them open
         require_same(again.search(zoo.HISTOGRAMS, k=3), index.search(zoo.HISTOGRAMS, k=3))
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["generation-3", "manifest.json"]
+    assert len(list((tmp_path / "parts").iterdir())) == 3  # learned, one segment, what is removed
 
 
-def test_large_arrays_are_mapped_and_small_ones_read(tmp_path, monkeypatch):
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_large_parts_are_mapped_and_small_ones_read(tmp_path):
     X = np.random.default_rng(0).random((3000, 64)).astype(np.float32)
-    small_index("linear", X).save(tmp_path)
-    segment = mercer.load(tmp_path).segments_.members[0]
-    assert isinstance(segment.items.kept.base, np.memmap)
-    assert segment.diag.flags.writeable
-    monkeypatch.setattr(store, "MAPPED", 0)
-    assert mercer.load(tmp_path).segments_.members[0].items.kept.flags.writeable
+    small_index("linear", X).save(tmp_path / "large")
+    small_index("linear", X[:50]).save(tmp_path / "small")
+    for name, mapped in (("large", True), ("small", False)):
+        index = mercer.load(tmp_path / name)
+        [segment] = index.segments_.members
+        assert segment.items.kept.flags.writeable == (not mapped)
+        sizes = index.info()["bytes"]["items"]
+        assert (sizes["disk"] > 0) == mapped
 
 
 def told_of(index):
@@ -179,7 +186,8 @@ def test_parameters_and_the_kernel_object_come_back(tmp_path):
 def test_precomputed_is_stored_once(tmp_path):
     kernel = kernels.Precomputed(zoo.VECTORS @ zoo.VECTORS.T, psd=True)
     small_index(kernel, np.arange(70)).save(tmp_path)
-    assert len(list(tmp_path.rglob("K.npy"))) == 1
+    size = sum(path.stat().st_size for path in (tmp_path / "parts").iterdir())
+    assert size < 1.9 * kernel.K.nbytes
     assert mercer.load(tmp_path).embedding_.serves(kernel)
 
 
@@ -293,12 +301,16 @@ def test_built_in_kernels_are_compared_in_another_version(tmp_path, monkeypatch)
         mercer.load(tmp_path)
 
 
-def test_the_manifest_is_plain(tmp_path):
-    small_index().save(tmp_path)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert (manifest["format"], manifest["generation"]) == (1, 1)
+def test_the_manifest_is_plain_and_small(tmp_path):
+    small_index().remove([3]).save(tmp_path)
+    manifest = json.loads((tmp_path / "manifest-1.json").read_text())
+    assert (manifest["format"], manifest["generation"]) == (2, 1)
     assert manifest["mercer"] == mercer.__version__
-    assert manifest["index"]["kernel"] == {"name": "chi2"}
-    assert manifest["index"]["segments"][0]["own"]["shape"] == [70]
-    names = {os.fspath(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")}
-    assert names == set(mercer.verify(tmp_path))
+    [segment] = manifest["index"]["segments"]
+    assert segment["rows"] == 70
+    found = {os.fspath(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")}
+    assert found == set(mercer.verify(tmp_path))
+    assert len(found) == 4
+    small_index(X=np.tile(zoo.HISTOGRAMS, (20, 1))).save(tmp_path / "larger")
+    sizes = [(tmp_path / name / "manifest-1.json").stat().st_size for name in (".", "larger")]
+    assert sizes[1] <= sizes[0] + 10  # it does not grow with the rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 import zoo
 
 import mercer
-from mercer.store import disk, reading, writing
+from mercer.store import Origins, Part, Writer, disk, reading
 
 OLD, NEW = zoo.HISTOGRAMS[:40], zoo.HISTOGRAMS[:60]
 
@@ -56,18 +55,17 @@ def die_at(step: int, monkeypatch) -> None:
 
         return call
 
-    for owner, name in [(os, "fsync"), (os, "replace"), (shutil, "rmtree"), (Path, "unlink"),
-                        (Path, "mkdir"), (np.lib.format, "write_array")]:  # fmt: skip
-        monkeypatch.setattr(owner, name, dying(getattr(owner, name)))
-
-    def write_half(path, text, write=disk.write_new):
+    def flush_half(file, flush=disk.flush):
         try:
-            dying(write)(path, text)
+            dying(flush)(file)
         except Killed:
-            path.write_text(text[: len(text) // 2])
+            file.truncate(file.tell() // 2)
             raise
 
-    monkeypatch.setattr(disk, "write_new", write_half)
+    monkeypatch.setattr(disk, "flush", flush_half)
+    for name in ("create", "sync", "_make", "publish", "remove", "remove_unpinned"):
+        monkeypatch.setattr(disk, name, dying(getattr(disk, name)))
+    monkeypatch.setattr(disk.WriterLock, "release", lambda lock, clean=True: os.close(lock._handle))
 
 
 def test_a_save_cut_off_anywhere_leaves_the_old_or_the_new(tmp_path, monkeypatch):
@@ -90,9 +88,9 @@ def test_a_save_cut_off_anywhere_leaves_the_old_or_the_new(tmp_path, monkeypatch
         )
         again.save(folder)
         names = sorted(path.name for path in folder.iterdir())
-        assert len(names) == 2, "the next save clears up what was left"
+        assert len(names) == 3, "the next save clears up what was left"
         mercer.verify(folder)
-    assert len(sizes) > 30
+    assert len(sizes) > 12
     assert sizes == sorted(sizes)  # the old index first, the new one from some step on
     assert {40, 60} == set(sizes)
 
@@ -108,82 +106,119 @@ def test_a_first_save_cut_off_can_be_repeated(tmp_path, monkeypatch):
                 break
             except Killed:
                 pass
-        if not (folder / "manifest.json").exists():
-            require_refused(folder, "cut off|does not exist|is not an index")
+        if not (folder / "manifest-1.json").exists():
+            require_refused(folder, "cut off|does not exist|is not an index|leads nowhere")
         index.save(folder)
         assert len(mercer.load(folder)) == 40
-    assert step > 30
+    assert step > 12
 
 
-def test_everything_is_on_disk_before_the_manifest_changes(folder, monkeypatch):
+def test_everything_is_on_disk_before_the_manifest_has_its_name(folder, monkeypatch):
     events = []
 
     def sync(handle):
         events.append(os.fstat(handle).st_ino)
 
-    def replace(source, target, replace=os.replace):
-        events.append("replace")
-        replace(source, target)
+    def link(source, target, link=os.link):
+        events.append("named")
+        link(source, target)
 
     monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(os, "link", link)
     index_of(NEW).save(folder)
-    before, after = events[: events.index("replace")], events[events.index("replace") :]
-    written = [folder / "manifest.json", folder / "generation-2"]
-    written += (folder / "generation-2").rglob("*")
+    before, after = events[: events.index("named")], events[events.index("named") :]
+    written = [folder / "manifest-2.json", folder / "parts", *(folder / "parts").iterdir()]
     assert {path.stat().st_ino for path in written} <= set(before)
-    assert folder.stat().st_ino in before
     assert folder.stat().st_ino in after
 
 
-def test_after_an_unclean_stop_the_hashes_are_checked(folder):
-    own = folder / "generation-1/segments/0/own.npy"
-    own.write_bytes(own.read_bytes()[:-1] + b"x")
-    assert len(mercer.load(folder)) == 40  # opening does not read the values
-    (folder / "saving").touch()
-    require_refused(folder, "own.npy is not as it was saved")
+def cut_off(folder):
+    """Leave a folder as a writer that died at work does."""
+    (folder / "lock").write_text("at work")
+
+
+def test_after_an_unclean_stop_the_hashes_of_the_last_change_are_checked(folder):
+    first = sorted((folder / "parts").iterdir())[0]
+    mercer.load(folder).remove([0]).save(folder)
+    [last] = set((folder / "parts").iterdir()) - {first, *disk_parts(folder, since=1)}
+    for path, noticed in ((first, False), (last, True)):
+        good = path.read_bytes()
+        path.write_bytes(good[:64] + bytes([good[64] ^ 1]) + good[65:])
+        assert len(mercer.load(folder)) == 39  # opening does not read the values
+        cut_off(folder)
+        if noticed:
+            require_refused(folder, f"{last.name} is not as it was saved")
+            with pytest.raises(mercer.StoreError, match=f"open: .*{last.name} is not as it was"):
+                mercer.open(folder)
+        else:
+            assert len(mercer.load(folder)) == 39
+        (folder / "lock").write_text("")
+        path.write_bytes(good)
+
+
+def disk_parts(folder, since):
+    index = reading.read(folder, lambda opened: opened.index)
+    named = [index["base"], index["segments"][0]["content"], index["segments"][0]["removed"]]
+    return [folder / "parts" / one["part"] for one in named if one["since"] == since]
 
 
 def test_an_error_while_saving_clears_up(folder, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(np.lib.format, "write_array", full)
-        with pytest.raises(mercer.StoreError, match=r"save: cannot write .*No space left"):
-            index_of(NEW).save(folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["generation-1", "manifest.json"]
+    before = names(folder)
+    for name in ("create", "flush", "publish"):
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, name, full)
+            with pytest.raises(mercer.StoreError, match=r"save: cannot write .*No space left"):
+                index_of(NEW).save(folder)
+        assert names(folder) == before
     assert len(mercer.load(folder)) == 40
+
+
+def names(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
 def test_loading_leaves_a_save_in_another_process_alone(folder):
     """The other process is a lock held here: the system cannot tell."""
-    (folder / "saving").touch()
-    (folder / "generation-2").mkdir()
-    with disk.locked(folder) as alone:
-        assert alone
+    with disk.WriterLock(folder) as lock:
+        assert lock.held
+        (folder / "parts" / f"{'0' * 32}.part").touch()
+        before = names(folder)
         assert len(mercer.load(folder)) == 40
-        assert (folder / "generation-2").exists()
         with pytest.raises(mercer.StoreError, match="another process is saving"):
             index_of(NEW).save(folder)
-    assert len(mercer.load(folder)) == 40
-    assert (folder / "generation-2").exists()  # a reader changes nothing
+        assert names(folder) == before  # a reader changes nothing
     index_of(NEW).save(folder)
-    names = sorted(path.name for path in folder.iterdir())
-    assert names == ["generation-3", "manifest.json"]
+    assert len(names(folder)) == 5
 
 
 def test_a_save_during_a_load_is_followed(folder, monkeypatch):
-    index, check, calls = index_of(NEW), reading.check_file, []
+    """Or not: what is being loaded stays until it is."""
+    index, part, calls = index_of(NEW), reading.Opened.part, []
 
     def save_first(*args):
-        if len(calls) < 3:  # another one in each look
+        if len(calls) < 3:
             calls.append(1)
             index.save(folder)
-        check(*args)
+        return part(*args)
 
-    monkeypatch.setattr(reading, "check_file", save_first)
+    monkeypatch.setattr(reading.Opened, "part", save_first)
+    assert len(mercer.load(folder)) == 40
+    assert calls
+
+
+def test_a_file_system_without_links(folder, monkeypatch):
+    def refuse(*args):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    index_of(NEW).save(folder)
     assert len(mercer.load(folder)) == 60
+    (folder / "draft").touch()
+    with pytest.raises(FileExistsError):
+        disk.publish(folder / "draft", folder / "manifest-2.json")
 
 
 def test_a_system_that_cannot_open_folders(tmp_path, monkeypatch):
@@ -202,16 +237,22 @@ def test_a_system_that_cannot_open_folders(tmp_path, monkeypatch):
             index.save(tmp_path / "index")
         patch.setattr(disk.sys, "platform", "win32")
         index.save(tmp_path / "index")
-        (tmp_path / "index" / "saving").touch()
-        assert len(mercer.load(tmp_path / "index")) == 40
+        index.remove([0]).save(tmp_path / "index")
+        cut_off(tmp_path / "index")
+        assert len(mercer.load(tmp_path / "index")) == 39
     mercer.verify(tmp_path / "index")
 
 
 def test_what_is_no_plain_value_is_refused_and_cleared_up(folder):
+    before = names(folder)
     for odd in ({1, 2}, b"bytes", np.float32(1), object()):
-        with pytest.raises(mercer.StoreError, match=f"generation-2/a/0, a {type(odd).__name__}"):
-            writing.write(folder, {"a": [odd]})
-    assert sorted(path.name for path in folder.iterdir()) == ["generation-1", "manifest.json"]
+        part = Part(lambda odd=odd: {"a": [odd]})
+        with (
+            pytest.raises(mercer.StoreError, match=f"cannot store a/0, a {type(odd).__name__}"),
+            Writer(folder, "save") as writer,
+        ):
+            writer.commit({"one": part}, Origins())
+    assert names(folder) == before
     assert len(mercer.load(folder)) == 40
 
 
@@ -229,8 +270,9 @@ def test_saving_over_something_else_is_refused(tmp_path):
     (tmp_path / "torn" / "manifest.json").write_text("{")
     (tmp_path / "generations").mkdir()
     (tmp_path / "generations" / "generation-1").mkdir()
+    (tmp_path / "parts" / "parts").mkdir(parents=True)
     before = sorted(tmp_path.rglob("*"))
-    for name in ("file", "photos", "app", "torn", "generations"):
+    for name in ("file", "photos", "app", "torn", "generations", "parts"):
         with pytest.raises(mercer.StoreError, match=r"save: .*(is a file|not an index)"):
             index.save(tmp_path / name)
     assert sorted(tmp_path.rglob("*")) == before
@@ -250,11 +292,22 @@ def test_loading_something_else_is_refused(tmp_path):
         require_refused(tmp_path / name, f"load: .*{told}.*Index.save")
 
 
+def test_parts_elsewhere_are_not_written_to(folder):
+    elsewhere = folder.parent / "elsewhere"
+    (folder / "parts").rename(elsewhere)
+    (folder / "parts").symlink_to(elsewhere)
+    before = names(elsewhere)
+    with pytest.raises(mercer.StoreError, match="parts is a link"):
+        index_of(NEW).save(folder)
+    assert names(elsewhere) == before
+
+
 def test_a_folder_that_can_only_be_read(folder, monkeypatch):
-    (folder / "saving").touch()
+    cut_off(folder)
 
     def refuse(*args, **kwargs):
         raise PermissionError(13, "read-only")
 
     monkeypatch.setattr(Path, "unlink", refuse)
+    monkeypatch.setattr(os, "write", refuse)
     assert len(mercer.load(folder)) == 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import gc
 import os
 import pickle
 import shutil
@@ -17,7 +18,7 @@ import pytest
 import zoo
 
 import mercer
-from mercer.store import disk, reading
+from mercer.store import disk, parts
 
 OLD, NEW = zoo.HISTOGRAMS[:40], zoo.HISTOGRAMS[:60]
 
@@ -115,7 +116,7 @@ def test_commands_beside_each_other_lose_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["manifest.json.tmp", "saving", "manifest.json.0123456789abcdef.tmp"]
+    "name", ["manifest.json", "saving", "0123456789abcdef.draft", "manifest-2.json"]
 )
 @pytest.mark.parametrize("there", [True, False])
 def test_saving_never_follows_a_link(folder, name, there):
@@ -123,9 +124,22 @@ def test_saving_never_follows_a_link(folder, name, there):
     if there:
         mine.write_text("mine")
     (folder / name).symlink_to(mine)
+    if name == "manifest-2.json":  # what is newest there is not an index
+        with pytest.raises(mercer.StoreError):
+            mercer.load(folder)
     index_of(NEW).save(folder)
     assert len(mercer.load(folder)) == 60
     assert mine.read_text() == "mine" if there else not mine.exists()
+
+
+def test_a_link_in_place_of_the_lock_is_refused(folder):
+    mine = folder.parent / "mine.txt"
+    mine.write_text("mine")
+    (folder / "lock").unlink()
+    (folder / "lock").symlink_to(mine)
+    with pytest.raises(mercer.StoreError, match="cannot write"):
+        index_of(NEW).save(folder)
+    assert mine.read_text() == "mine"
 
 
 def test_links_in_place_of_generations_are_left_alone(folder):
@@ -140,12 +154,13 @@ def test_links_in_place_of_generations_are_left_alone(folder):
 
 def test_a_linked_manifest_is_replaced_not_written_through(folder):
     outside = folder.parent / "manifest.json"
-    (folder / "manifest.json").rename(outside)
-    (folder / "manifest.json").symlink_to(outside)
+    (folder / "manifest-1.json").rename(outside)
+    (folder / "manifest-1.json").symlink_to(outside)
     before = outside.read_text()
     index_of(NEW).save(folder)
     assert outside.read_text() == before
     assert len(mercer.load(folder)) == 60
+    assert not (folder / "manifest-1.json").is_symlink()
 
 
 # ---- what is on disk, and what is said
@@ -164,18 +179,18 @@ def full(*args, **kwargs):
 
 
 def test_faults_after_the_change_say_that_the_new_index_is_there(folder, monkeypatch):
-    count, replaced = disk.sync, []
+    count, published = disk.sync, []
 
-    def replace(source, target, replace=os.replace):
-        replaced.append(target)
-        replace(source, target)
+    def publish(draft, name, publish=disk.publish):
+        published.append(name)
+        publish(draft, name)
 
     def sync(path):
-        if replaced:
+        if published:
             full()
         count(path)
 
-    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(disk, "publish", publish)
     monkeypatch.setattr(disk, "sync", sync)
     with pytest.raises(mercer.StoreError, match="holds the new index, but the disk did not"):
         index_of(NEW).save(folder)
@@ -183,7 +198,7 @@ def test_faults_after_the_change_say_that_the_new_index_is_there(folder, monkeyp
 
 
 def test_what_cannot_be_cleared_up_is_no_error(folder, monkeypatch):
-    monkeypatch.setattr(shutil, "rmtree", full)
+    monkeypatch.setattr(disk, "remove", full)
     index_of(NEW).save(folder)
     assert len(mercer.load(folder)) == 60
 
@@ -191,18 +206,20 @@ def test_what_cannot_be_cleared_up_is_no_error(folder, monkeypatch):
 def test_after_an_interruption_the_same_index_can_be_saved(folder, monkeypatch):
     """Also if the change was made already when it came."""
     index = mercer.load(folder).remove([0])
-    for place in ("sync", "write_new"):
+    for place in ("flush", "create"):
         with monkeypatch.context() as patch:
             patch.setattr(disk, place, interrupt)
             with pytest.raises(KeyboardInterrupt):
                 index.save(folder)
         index.save(folder)
-    with monkeypatch.context() as patch:
-        patch.setattr("mercer.store.writing._finish", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            index.remove([1]).save(folder)
-    assert len(mercer.load(folder)) == 38
+    for owner, name in (("_Change", "_finish"), ("_Change", "_publish"), ("Writer", "close")):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"mercer.store.writing.{owner}.{name}", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                index.remove([index.ids[0]]).save(folder)
+    gc.collect()
     index.save(folder)
+    assert len(mercer.load(folder)) == 36
 
 
 def interrupt(*args, **kwargs):
@@ -239,7 +256,7 @@ def test_loads_beside_saves_find_an_index(folder):
 
 
 def test_readers_never_hold_a_folder_alone(folder, monkeypatch):
-    (folder / "saving").touch()  # a save was cut off
+    (folder / "lock").write_text("at work")  # a save was cut off
     taken = []
     lock = fcntl.flock
     monkeypatch.setattr(fcntl, "flock", lambda h, how: taken.append(how) or lock(h, how))
@@ -247,12 +264,12 @@ def test_readers_never_hold_a_folder_alone(folder, monkeypatch):
     mercer.verify(folder)
     assert taken
     assert not any(how & fcntl.LOCK_EX for how in taken)
-    assert (folder / "saving").exists()  # clearing up is the writer's
+    assert (folder / "lock").read_text() == "at work"  # clearing up is the writer's
 
 
 def test_a_writer_waits_for_a_reader_that_looks(folder, monkeypatch):
     monkeypatch.setattr(disk, "TRIES", 500)
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder / "lock", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_SH)
     letting_go = threading.Timer(0.1, os.close, [handle])
     letting_go.start()
@@ -266,10 +283,9 @@ def test_what_the_system_refuses_is_no_damage(folder, monkeypatch, number):
     def refuse(*args, **kwargs):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(reading, "_array", refuse)
+    monkeypatch.setattr(parts, "_content", refuse)
     with pytest.raises(mercer.StoreError, match=r"load: cannot read .*That is no damage"):
         mercer.load(folder)
-    monkeypatch.setattr(reading, "check_hash", refuse)
     with pytest.raises(mercer.StoreError, match=r"verify: cannot read .*That is no damage"):
         mercer.verify(folder)
 
@@ -278,7 +294,7 @@ def test_a_bad_sector_is_damage(folder, monkeypatch):
     def fail(*args):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(reading, "check_hash", fail)
+    monkeypatch.setattr(parts.Part, "check_values", fail)
     with pytest.raises(mercer.StoreError, match=r"verify: .*is damaged: .*Input/output error"):
         mercer.verify(folder)
 
@@ -287,13 +303,12 @@ def test_a_bad_sector_is_damage(folder, monkeypatch):
 
 
 def test_deep_trees_are_refused(folder):
-    text = (folder / "manifest.json").read_text()
+    path = folder / "manifest-1.json"
     nested = "[" * 200 + "]" * 200
-    changed = text.replace('"index": {', f'"index": {{"deep": {nested},', 1)
-    (folder / "manifest.json").write_text(changed)
+    path.write_text(path.read_text().replace('"index": {', f'"index": {{"deep": {nested},', 1))
     for call in (mercer.load, mercer.verify):
         with pytest.raises(mercer.StoreError, match="is not that of an index"):
             call(folder)
-    (folder / "manifest.json").write_text("[" * 100_000)
+    path.write_text("[" * 100_000)
     with pytest.raises(mercer.StoreError, match="is damaged"):
         mercer.load(folder)
