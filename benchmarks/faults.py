@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 
-from benchmarks.attacks import certificate, folders, injected, power, threads, writers
+from benchmarks.attacks import certificate, folders, injected, killed, power, threads, writers
 from benchmarks.attacks.base import Outcome
 from benchmarks.measure import table
 
@@ -23,6 +23,7 @@ ATTACKS: dict[str, Callable[[float], Outcome]] = {
     "writers": writers.attack,
     "injected": injected.attack,
     "power": power.attack,
+    "killed": killed.attack,
 }
 
 

@@ -49,6 +49,7 @@ ssize_t write(int fd, const void *b, size_t n) {
 }
 int fsync(int fd) { REAL(fsync); return due() ? -1 : real(fd); }
 int rename(const char *a, const char *b) { REAL(rename); return due() ? -1 : real(a, b); }
+int link(const char *a, const char *b) { REAL(link); return due() ? -1 : real(a, b); }
 int mkdir(const char *p, mode_t m) { REAL(mkdir); return due() ? -1 : real(p, m); }
 int unlink(const char *p) { REAL(unlink); return due() ? -1 : real(p); }
 int unlinkat(int d, const char *p, int f) { REAL(unlinkat); return due() ? -1 : real(d, p, f); }
