@@ -10,6 +10,7 @@ from typing import Self
 from mercer import store
 from mercer.errors import InputError, StoreError
 from mercer.index import packing
+from mercer.index.aim import Aim
 from mercer.index.damage import Source, tells_damage
 from mercer.index.looking import Readable
 from mercer.index.state import State
@@ -21,6 +22,7 @@ from mercer.runtime.locks import Lock
 class Keeping(Readable):
     """What an index does with folders; a base of `Index`."""
 
+    aim: Aim | None
     _changing: Lock
     _origins: store.Origins
     _source: Source | None
@@ -96,7 +98,10 @@ class Keeping(Readable):
                     "elsewhere, or load the folder again as another index."
                 )
             folder = kept.opened.folder
-            self._keep(store.read(folder, lambda new: unpacked(new, kept), "load", self._origins))
+            new = store.read(folder, lambda new: unpacked(new, kept), "load", self._origins)
+            if new.recipe is not kept.recipe:
+                self.kernel, self.embedding, self.searcher, self.aim = new.made
+            self._keep(new)
             kept.opened.release()
         return self
 
@@ -142,12 +147,11 @@ class Keeping(Readable):
                 f"{self._writer.folder}: this index was closed, or opened by the process that this "
                 "one was forked from. Call mercer.open again."
             )
-        before = self._writer.generation
         recipe = state.recipe or self._known
         try:
             self._writer.commit(packing.pack(state, recipe, self.disproof_), self._origins)
         except BaseException:
-            if self._writer.generation != before:  # it was interrupted after the change
+            if self._writer.committed:  # it was interrupted after the change
                 self._state = state
             raise
         self._state = state

@@ -6,7 +6,6 @@ from mercer import store
 from mercer.index.damage import Source
 from mercer.index.index import Index
 from mercer.index.unpacking import Kept, unpacked
-from mercer.index.ways import WAYS
 from mercer.runtime.border import border
 
 
@@ -92,11 +91,7 @@ def open(path: str | os.PathLike[str]) -> Index:
 
 def _index(kept: Kept, origins: store.Origins) -> Index:
     """Return the index as it was made, with what is in the folder."""
-    recipe, aim = kept.recipe, kept.state.aim
-    if aim is None:
-        index = Index(recipe.kernel, *recipe.unlearned())
-    else:  # one with an aim begins by comparing everything
-        index = Index(recipe.kernel, *WAYS["brute"].parts(recipe.kernel, aim.seed), aim)
+    index = Index(*kept.made)
     index._origins, index._source = origins, Source(os.fspath(kept.opened.folder))
     index._keep(kept)
     return index

@@ -20,6 +20,7 @@ from mercer.index.recipe import Recipe
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
 from mercer.index.state import State
+from mercer.index.ways import WAYS
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.arrays import Array
 from mercer.search import Rows, Searcher
@@ -38,6 +39,13 @@ class Kept(NamedTuple):
     recipe: Recipe  # learned or not
     state: State
     disproof: str | None
+
+    @property
+    def made(self) -> tuple[Kernel, Embedding, Searcher, Aim | None]:
+        """The arguments of the index; one with an aim begins by comparing everything."""
+        kernel, aim = self.recipe.kernel, self.state.aim
+        parts = self.recipe.unlearned() if aim is None else WAYS["brute"].parts(kernel, aim.seed)
+        return kernel, *parts, aim
 
     @property
     def segments(self) -> dict[str, tuple[Segment, Any]]:

@@ -60,6 +60,7 @@ class Writer:
 
     def __init__(self, path: str | os.PathLike[str], verb: str) -> None:
         self.folder = Path(path)
+        self._seal: str | None = None  # of the manifest that was written last
         try:
             _require_place(self.folder)
             disk.make_folder(self.folder)
@@ -101,9 +102,10 @@ class Writer:
                 self._lock.release()
 
     @property
-    def generation(self) -> int:
-        """The number of the newest generation that this format has there."""
-        return max(numbers(self.folder), default=0)
+    def committed(self) -> bool:
+        """Whether the last `commit` made its change, even if an error came afterwards."""
+        path = newest(self.folder)
+        return path is not None and parsed_file(path).get("sha256") == self._seal
 
     def commit(self, tree: dict[str, Any], origins: Origins) -> None:
         """Write a generation, which is on disk afterwards.
@@ -117,8 +119,12 @@ class Writer:
             since, nothing is written. The new manifest is noted there.
         """
         try:
+            self._seal = None
             origins.require_known(self.folder)
-            _Change(self.folder, origins).make(tree)
+            change = _Change(self.folder, origins)
+            manifest = change.written(tree)
+            self._seal = manifest["sha256"]
+            change.publish(manifest)
         except OSError as error:
             raise _told(error, f"save: cannot write {self.folder}") from error
         with suppress(OSError):
@@ -139,30 +145,38 @@ class _Change:
 
     def __init__(self, folder: Path, origins: Origins) -> None:
         self.folder, self.origins = folder, origins
-        before = _before(folder)
-        self.number = before[0] + 1
-        self.there = before[1]
+        before, self.there = _before(folder)
+        self.number = before + 1
+        self.draft = folder / f"{secrets.token_hex(8)}.draft"
         self.new: list[str] = []
         self.noted: list[tuple[Part, Entry]] = []
 
-    def make(self, tree: dict[str, Any]) -> None:
-        """Write the parts, then the manifest; each is on disk before the next."""
-        draft, name = self.folder / f"{secrets.token_hex(8)}.draft", name_of(self.number)
+    def written(self, tree: dict[str, Any]) -> dict[str, Any]:
+        """Write the parts, which are on disk afterwards, and return the manifest."""
         try:
             manifest = new_manifest(self.number, self._written(tree))
             if self.new:
                 disk.sync(self.folder / parts.FOLDER)
-            with disk.create(draft) as file:
+        except BaseException:
+            self._give_up()
+            raise
+        return manifest
+
+    def publish(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest, and give it its name once it is on disk."""
+        name = self.folder / name_of(self.number)
+        try:
+            with disk.create(self.draft) as file:
                 file.write((json.dumps(manifest, indent=1) + "\n").encode())
                 disk.flush(file)
             self.origins.note(self.folder, manifest)  # first, in case of an interruption
-            self._publish(draft, self.folder / name)
+            self._link(name)
         except BaseException:
-            if not (self.folder / name).exists():
-                self._give_up(draft)
+            if not name.exists():
+                self._give_up()
             raise
         self.origins.note_parts(self.folder, self.noted)
-        self._finish(draft)
+        self._finish()
 
     def _written(self, tree: Any) -> Any:
         """Return the tree with every part written, or found, and named."""
@@ -180,10 +194,10 @@ class _Change:
         self.noted.append((part, entry))
         return entry
 
-    def _publish(self, draft: Path, name: Path) -> None:
+    def _link(self, name: Path) -> None:
         try:
-            disk.publish(draft, name)
-        except FileExistsError:
+            disk.publish(self.draft, name)
+        except (FileExistsError, FileNotFoundError):  # or the other one removed our draft
             raise self._refused() from None
         if numbers(self.folder)[-1] != self.number:  # on a file system without locks
             disk.remove(name)
@@ -195,14 +209,14 @@ class _Change:
             "Load it again and repeat your changes, or save to another folder."
         )
 
-    def _give_up(self, draft: Path) -> None:
+    def _give_up(self) -> None:
         """Remove what was written for nothing."""
         with suppress(OSError):
-            disk.remove(draft)
+            disk.remove(self.draft)
             for name in self.new:
                 disk.remove(self.folder / parts.FOLDER / name)
 
-    def _finish(self, draft: Path) -> None:
+    def _finish(self) -> None:
         """Make sure that the name of the manifest is on disk."""
         try:
             disk.sync(self.folder)
@@ -212,7 +226,7 @@ class _Change:
                 f"{error}. Save it once more before you rely on it."
             ) from error
         with suppress(OSError):
-            disk.remove(draft)
+            disk.remove(self.draft)
 
 
 def _before(folder: Path) -> tuple[int, dict[str, Entry]]:

@@ -212,7 +212,7 @@ def test_after_an_interruption_the_same_index_can_be_saved(folder, monkeypatch):
             with pytest.raises(KeyboardInterrupt):
                 index.save(folder)
         index.save(folder)
-    for owner, name in (("_Change", "_finish"), ("_Change", "_publish"), ("Writer", "close")):
+    for owner, name in (("_Change", "_finish"), ("_Change", "_link"), ("Writer", "close")):
         with monkeypatch.context() as patch:
             patch.setattr(f"mercer.store.writing.{owner}.{name}", interrupt)
             with pytest.raises(KeyboardInterrupt):
