@@ -9,16 +9,15 @@ from typing import Any, Self
 from mercer import kernels, store
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, EmptyIndexWarning, InputError
-from mercer.index import calibration, compacting
+from mercer.index import calibration
 from mercer.index.aim import Aim
+from mercer.index.changing import Changing
 from mercer.index.damage import Source, tells_damage
 from mercer.index.expecting import planned, proving, warn_of_recall
-from mercer.index.keeping import Keeping
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
 from mercer.index.searching import DISPROVED, Search, certified
-from mercer.index.segments import Segments
 from mercer.index.state import State
 from mercer.items import columns_of, require_columns
 from mercer.kernels import Kernel
@@ -29,7 +28,7 @@ from mercer.runtime.params import check_number
 from mercer.search import Searcher
 
 
-class Index(Keeping):
+class Index(Changing):
     """Items that can be searched by similarity, added to, removed from, filtered and saved.
 
     Made by `mercer.exact` and similar functions. Wherever they are accepted, `n_jobs` is the number
@@ -85,7 +84,7 @@ class Index(Keeping):
             )
         self._pace = Pace()
 
-    # ---- learning and filling
+    # ---- learning
 
     @border
     @parallel.without_blas_threads
@@ -147,90 +146,6 @@ class Index(Keeping):
         self._state.fitted("empty")
         new._state = self._state.emptied()
         return new
-
-    @border
-    @tells_damage
-    @parallel.without_blas_threads
-    def add(
-        self, X: Any, ids: Any = None, *, n_jobs: int | None = None,
-        show_progress: bool | None = None,
-    ) -> Self:  # fmt: skip
-        """Add items and return self.
-
-        Parameters
-        ----------
-        X : items
-            Items like those given to `fit`. Read-only arrays of the right type, such as mapped
-            files, are not copied. A table must have the columns of one given to `fit`.
-        ids : array_like of int or str, shape (len(X),), optional
-            The ids of the items, all different; by default numbers, from 0 or from the largest on.
-        """
-        with self._changing.held():
-            self._add(X, ids, self._state.fitted("add")[1])
-        return self
-
-    @border
-    @tells_damage
-    @parallel.without_blas_threads
-    def update(
-        self, X: Any, ids: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> Self:
-        """Replace the items that have these ids, all at once, and return self.
-
-        Parameters
-        ----------
-        X : items
-            What to put in their places.
-        ids : array_like of int or str, shape (len(X),)
-            Which items, each once; unknown ids are an error.
-
-        Examples
-        --------
-        >>> import mercer
-        >>> X = [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
-        >>> index = mercer.exact("chi2").fit(X).add(X)
-        >>> index.update([[0.0, 1.0]], [1])[1]
-        array([0., 1.], dtype=float32)
-        """
-        with self._changing.held():
-            self._add(X, ids, self._state.fitted("update")[1].without(ids))
-        return self
-
-    @border
-    @tells_damage
-    @parallel.without_blas_threads
-    def remove(self, ids: Any) -> Self:
-        """Remove items by their ids and return self; unknown ids are an error.
-
-        Parameters
-        ----------
-        ids : array_like of int or str
-            Which items, each once.
-        """
-        with self._changing.held():
-            state = self._state
-            self._become(state.changed(state.segments.without(ids)))
-        return self
-
-    @border
-    @tells_damage
-    @parallel.without_blas_threads
-    def compact(self, *, n_jobs: int | None = None, show_progress: bool | None = None) -> Self:
-        """Rebuild all items as one segment, without removed items, and return self.
-
-        Other threads can search, add and remove meanwhile.
-        """
-        with self._compacting.held():
-            with self._changing.held():
-                state, self._compacts = self._state, True
-            try:
-                recipe, segments = state.fitted("compact")
-                joined = compacting.joined(recipe, segments)
-                with self._changing.held():
-                    self._become(compacting.changed(self._state, state, joined))
-            finally:
-                self._compacts = False
-        return self
 
     # ---- searching
 
@@ -363,15 +278,6 @@ class Index(Keeping):
         return self
 
     # ---- steps
-
-    def _add(self, X: Any, ids: Any, segments: Segments) -> None:
-        """Add items to these segments."""
-        recipe, _ = self._state.fitted("add")
-        require_columns(self._state.columns, X)
-        P = recipe.kernel.prepare(X, copy=True)
-        new = segments.with_last(recipe.build(P, segments.new_ids(ids, len(P))))
-        new = new if self._compacts else recipe.tidied(new, self._writer is not None)
-        self._become(self._state.changed(new))
 
     def _require_empty(self, forget: bool) -> None:
         if len(self) and not forget:

@@ -163,6 +163,15 @@ class Keeping(Readable):
             kept.opened.folder, packing.named(kept.state, kept.recipe, kept.opened.manifest)
         )
 
+    def _map(self) -> None:
+        """Read what was written, so that large parts of it are mapped and not held in memory."""
+        if self._writer is None or self._kept is None:
+            return
+        before = self._kept
+        new = store.read(self._writer.folder, lambda opened: unpacked(opened, before), "add")
+        new.opened.release()  # the writer removes generations itself
+        self._keep(new)
+
     def _move(self, state: State) -> None:
         """Need the generation that was written, and no longer the one before."""
         assert self._kept is not None

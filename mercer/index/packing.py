@@ -46,6 +46,7 @@ def pack(state: State, recipe: Recipe, disproof: str | None) -> dict[str, Any]:
             "disproof_": disproof, "relaxation_": plain(state.relaxation),
             "probability_": plain(state.probability), "next_id": int(state.segments.next_id),
             "measures": state.measures,
+            "unfinished": None if state.unfinished is None else list(state.unfinished),
             **{name: plain(value) for name, value in asdict(state.manner).items()},
         },
     }  # fmt: skip

@@ -39,6 +39,7 @@ class State:
     explanation: Explanation | None = None  # of the last choice
     manner: Manner = UNMEASURED  # how proofs are found
     columns: list[str] | None = None  # the names of the features, if a table was given to `fit`
+    unfinished: tuple[str, int] | None = None  # a source that is being added, and rows of it so far
 
     def fitted(self, verb: str) -> tuple[Recipe, Segments]:
         """Return recipe and segments, or say that `fit` comes before this verb."""

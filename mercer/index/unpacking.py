@@ -217,8 +217,20 @@ def _state(
     return State(
         recipe if recipe.embedding.is_fitted else None, segments,
         facts["relaxation_"], facts["probability_"], measures=facts.get("measures", True),
-        manner=Manner(*(facts.get(name, default) for name, default in MANNER.items())), **learned,
+        manner=Manner(*(facts.get(name, default) for name, default in MANNER.items())),
+        unfinished=_unfinished(facts), **learned,
     )  # fmt: skip
+
+
+def _unfinished(facts: dict[str, Any]) -> tuple[str, int] | None:
+    """Return which source was being added, and how many rows of it are there."""
+    match facts.get("unfinished"):
+        case None:
+            return None
+        case [str(source), int(rows)] if rows >= 0:
+            return source, rows
+        case strange:
+            raise StoreError(f"what was being added is {strange!r}. {RESTORE}")
 
 
 def _disproof(facts: dict[str, Any]) -> str | None:

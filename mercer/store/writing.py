@@ -104,8 +104,10 @@ class Writer:
     @property
     def committed(self) -> bool:
         """Whether the last `commit` made its change, even if an error came afterwards."""
-        path = newest(self.folder)
-        return path is not None and parsed_file(path).get("sha256") == self._seal
+        with suppress(OSError):
+            path = newest(self.folder)
+            return path is not None and parsed_file(path).get("sha256") == self._seal
+        return False
 
     def commit(self, tree: dict[str, Any], origins: Origins) -> None:
         """Write a generation, which is on disk afterwards.
