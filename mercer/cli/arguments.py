@@ -186,3 +186,9 @@ def require_free(index: Path, replace: bool) -> None:
         raise StoreError(f"{index}: is there already and is not an index. Choose another name.")
     if not replace:
         raise StoreError(f"{index}: exists already. Pass --replace to build it anew.")
+
+
+def require_index(index: Path) -> None:
+    """Refuse to write where there is no index."""
+    if not holds_index(index):
+        raise StoreError(f"{index}: is not an index. Pass the folder of one.")

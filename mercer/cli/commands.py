@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import mercer
-from mercer import kernels, methods
+from mercer import kernels, methods, store
 from mercer.cli import answers, arguments, comparison
 from mercer.cli.demo import comparison as demonstration
 from mercer.errors import InputError
@@ -167,7 +168,8 @@ def build(
 
     By default methods are tried on the items, and the fastest is taken that finds the share of
     the true items given by --recall; with --proof, that proves every answer. Kernels of sets take
-    their parameters from the items.
+    their parameters from the items. Files that are mapped (.npy, .fbin, ...) may be larger than
+    memory; if that is interrupted, add the same ITEMS to INDEX to go on where it stopped.
     """
     arguments.require_free(index, replace)
     arguments.require_one_reader(items, ids)
@@ -177,8 +179,14 @@ def build(
     used = suited.normalized() if normalized else suited
     aimed = arguments.with_aim(setting or [], method, recall, proof)
     made = arguments.make_index(method, used, aimed, seed)
-    made.fit(read.X).add(read.X, arguments.choose_ids(read, ids), n_jobs=threads)
-    made.save(index)
+    names = arguments.choose_ids(read, ids)
+    made.fit(read.X)
+    if isinstance(read.X, np.memmap) and not index.exists():
+        made.save(index)
+        with mercer.open(index) as made:
+            made.add(read.X, names, n_jobs=threads)
+    else:  # what is replaced stays there until all is done
+        made.add(read.X, names, n_jobs=threads).save(index)
     taken = f"{method} ({made.explain().taken})" if method == "auto" else method
     print(f"{index}: {len(made)} items, method {taken}, kernel {made.kernel!r}")
 
@@ -195,14 +203,18 @@ def add(
     threads: Threads = None,
     imports: Import = None,
 ) -> None:
-    """Add items to an index and save it."""
+    """Add items to an index.
+
+    Files that are mapped (.npy, .fbin, ...) may be larger than memory. If the command is
+    interrupted, the same command goes on where it stopped.
+    """
     arguments.require_one_reader(items, ids)
-    loaded = mercer.load(index)
     read = arguments.read(items, key, id_column, label_column, drop)
-    before = len(loaded)
-    loaded.add(read.X, arguments.match_ids(loaded, arguments.choose_ids(read, ids)), n_jobs=threads)
-    loaded.save(index)
-    print(f"{index}: {len(loaded) - before} items added, {len(loaded)} in all")
+    with mercer.open(index) as opened:
+        before = len(opened)
+        names = arguments.match_ids(opened, arguments.choose_ids(read, ids))
+        opened.add(read.X, names, n_jobs=threads)
+        print(f"{index}: {len(opened) - before} items added, {len(opened)} in all")
 
 
 @_command("remove photos.index 17 21", "remove people.index --ids gone.txt")
@@ -218,14 +230,21 @@ def remove(
     ] = None,
     imports: Import = None,
 ) -> None:
-    """Remove items from an index and save it."""
+    """Remove items from an index."""
     if bool(ids) == bool(ids_file):
         raise InputError("pass either ids, or a file of them with --ids.")
     gone = arguments.read_given_ids(ids or [], ids_file)
-    loaded = mercer.load(index)
-    loaded.remove(arguments.match_ids(loaded, gone))
-    loaded.save(index)
-    print(f"{index}: {len(gone)} items removed, {len(loaded)} left")
+    with mercer.open(index) as opened:
+        opened.remove(arguments.match_ids(opened, gone))
+        print(f"{index}: {len(gone)} items removed, {len(opened)} left")
+
+
+@_command("compact photos.index")
+def compact(index: IndexPath, threads: Threads = None, imports: Import = None) -> None:
+    """Join the segments of an index, and give back the space of removed items."""
+    with mercer.open(index) as opened:
+        opened.compact(n_jobs=threads)
+        print(f"{index}: {len(opened)} items in {opened.info()['segments']} segments")
 
 
 # ---- searching
@@ -307,7 +326,22 @@ def within(
 @_command("info photos.index", "info photos.index --json")
 def info(index: IndexPath, as_json: Json = False, imports: Import = None) -> None:
     """Describe an index."""
-    answers.print_facts(mercer.load(index).info(), as_json)
+    facts = {"folder": store.describe(index), **mercer.load(index).info()}
+    answers.print_facts(facts, as_json)
+
+
+@_command("repair photos.index")
+def repair(index: IndexPath) -> None:
+    """Drop the damaged parts of an index, and keep the rest.
+
+    The status is 2 if nothing can be kept. Copy the folder first if you can.
+    """
+    arguments.require_index(index)
+    dropped = store.repair(index)
+    for told in dropped:
+        print(f"{index}: dropped {told}")
+    left = len(mercer.load(index))
+    print(f"{index}: {'repaired' if dropped else 'nothing is damaged'}, {left} items")
 
 
 @_command("verify photos.index")

@@ -119,12 +119,10 @@ def _checked(blocks: Iterator[Any]) -> Iterator[Any]:
 
 def _rows(X: Any, recipe: Recipe, memory: int) -> int:
     """Return how many rows to add at a time."""
-    some = X[:1]
-    row = int(np.asarray(some).nbytes) if isinstance(some, np.ndarray) else 4096
-    vectors = recipe.embedding.transform(recipe.kernel.prepare(some, copy=True))
-    taken = COPIES * (max(row, 4 * items.form(some)[1] if items.form(some) else row)
-                      + vectors.nbytes + 64)  # fmt: skip
-    return max(LEAST, memory // taken)
+    P = recipe.kernel.prepare(X[:1], copy=True)
+    item = 4 * (P.form[1] if P.form else 1024)  # a guess, where items differ in size
+    vector = int(recipe.embedding.transform(P).nbytes)
+    return max(LEAST, memory // (COPIES * (item + vector + 64)))
 
 
 def _name(X: Any, path: Path | None) -> str | None:

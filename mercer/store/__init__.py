@@ -2,10 +2,12 @@
 
 from mercer.store.manifest import FORMAT, Origins, Part
 from mercer.store.reading import Opened, read, verify
+from mercer.store.repairing import describe, repair
 from mercer.store.writing import Writer, holds_index, ready
 
 __all__ = [
-    "FORMAT", "Opened", "Origins", "Part", "Writer", "holds_index", "read", "ready", "verify",
+    "FORMAT", "Opened", "Origins", "Part", "Writer", "describe", "holds_index", "read", "ready",
+    "repair", "verify",
 ]  # fmt: skip
 
 

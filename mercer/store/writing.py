@@ -58,7 +58,7 @@ def ready(tree: Any, folder: Path, origins: Origins) -> Any:
 class Writer:
     """The only process that may write to a folder, until it is closed or dies."""
 
-    def __init__(self, path: str | os.PathLike[str], verb: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], verb: str, checks: bool = True) -> None:
         self.folder = Path(path)
         self._seal: str | None = None  # of the manifest that was written last
         try:
@@ -74,7 +74,7 @@ class Writer:
                 f"{verb}: another process is saving to {self.folder} at the moment, or has it "
                 "open. Wait for it to end, or choose another folder."
             )
-        if self._lock.unclean and newest(self.folder) is not None:
+        if checks and self._lock.unclean and newest(self.folder) is not None:
             try:
                 read(self.folder, Opened.check_last, verb)
             except BaseException:

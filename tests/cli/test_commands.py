@@ -15,7 +15,7 @@ import terminal
 from terminal import Q, X, csv, jsonl, run
 
 import mercer
-from mercer import cli
+from mercer import cli, store
 from mercer.cli import answers, commands
 
 SMALL = ["--method", "exact", "--set", "n_landmarks=60", "--set", "n_components=16"]
@@ -394,7 +394,9 @@ def test_failed_changes_change_nothing(build, tmp_path):
 
 def test_info():
     facts = mercer.load("a.index").info()
-    assert json.loads(run("info", "a.index", "--json").out) == facts
+    found = json.loads(run("info", "a.index", "--json").out)
+    assert found.pop("folder") == store.describe("a.index")
+    assert found == facts
     out = run("info", "a.index").out
     assert ["kernel", "Chi2()"] in [line.split() for line in out.splitlines()]
     for part, sizes in facts["bytes"].items():
@@ -424,14 +426,45 @@ def test_info_of_many_columns_names_the_first(build, tmp_path):
 def test_verify_names_what_is_damaged(build, tmp_path):
     build("items.npy", "--kernel", "chi2")
     path = tmp_path / "new.index"
-    victim = max(path.rglob("*.npy"), key=lambda file: file.stat().st_size)
-    content = bytearray(victim.read_bytes())
-    content[-1] ^= 1
-    victim.write_bytes(content)
+    victim = damage(path)
     done = run("verify", path)
     assert (done.status, done.out) == (2, "")
     assert victim.name in done.err
     assert done.err.count("\n") == 1
+
+
+def damage(path):
+    """Change the middle of the last part that was written, the rows of a segment."""
+    [*_, segment] = store.read(path, lambda opened: opened.index["segments"])
+    victim = path / "parts" / segment["content"]["part"]
+    content = bytearray(victim.read_bytes())
+    content[200] ^= 1
+    victim.write_bytes(content)
+    return victim
+
+
+def test_repair_keeps_what_is_sound(build, tmp_path):
+    build("items.npy", "--kernel", "chi2")
+    path = tmp_path / "new.index"
+    assert run("repair", path).out == f"{path}: nothing is damaged, 300 items\n"
+    np.save(tmp_path / "more.npy", X[:5])
+    run("add", path, tmp_path / "more.npy")
+    victim = damage(path)
+    done = run("repair", path)
+    assert done.status == 0
+    assert f"dropped 5 rows, removed ones among them (parts/{victim.name}" in done.out
+    assert "repaired, 300 items" in done.out
+    mercer.verify(path)
+    assert run("repair", tmp_path).status == 2
+    assert "is not an index" in run("repair", tmp_path).err
+
+
+def test_compact(build, tmp_path):
+    build("items.npy", "--kernel", "chi2")
+    path = tmp_path / "new.index"
+    run("remove", path, "3", "5")
+    assert run("compact", path).out == f"{path}: 298 items in 1 segments\n"
+    assert mercer.load(path).info()["removed"] == 0
 
 
 def test_evaluate():
