@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -13,6 +12,7 @@ from mercer.index.recipe import Recipe
 from mercer.index.searching import Search
 from mercer.index.segments import Segments
 from mercer.kernels import Prepared
+from mercer.kernels.memory import clock
 from mercer.search import BoundScan
 
 K = 10  # items asked for
@@ -71,9 +71,9 @@ def _medians(manners: list[Manner], recipe: Recipe, segments: Segments, P: Prepa
     searches = [Search(manner.of(recipe), segments, Pace()) for manner in manners]
 
     def ask(place: int, some: Prepared) -> float:
-        started = time.perf_counter()
+        started = clock()
         searches[place].best(some, K, None, everything=manners[place].everything)
-        return time.perf_counter() - started
+        return clock() - started
 
     places = range(len(manners))
     for place in places:
