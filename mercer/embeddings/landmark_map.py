@@ -89,9 +89,7 @@ class LandmarkMap(Embedding):
         """Return how many landmarks to choose, and say how long that takes if it is long."""
         kernel, n = self.compared, items.length(X)
         p = n_affordable(kernel, X, self.n_landmarks, usual)
-        memory = in_use()
-        if memory is not None:
-            memory.expected = n
+        if in_use() is not None:
             few = min(p, n)
             announce(kernel, few * (2 * n - few + 1) // 2, f"fit and add, {n:,} items", True)
         return p

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import asdict, replace
 from typing import Any, Self
 
-from mercer import kernels, store
+from mercer import items, kernels, store
 from mercer.embeddings import Embedding
 from mercer.errors import CertificateWarning, InputError
 from mercer.index import calibration, packing
@@ -120,6 +120,7 @@ class Index(Readable):
             self._require_empty(forget)
             with remembering(Memory()) as memory:
                 learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X, keep_items)
+            memory.expected = items.length(items.rows_of(X))
             with about("the queries"):
                 require_columns(columns_of(X), queries)
                 asked = None if queries is None else learned.kernel.prepare(queries, copy=True)

@@ -67,11 +67,11 @@ class State:
     def adding(self, n: int) -> Iterator[None]:
         """Remember what Python functions return, while n items are added and until `fit`'s are."""
         memory, (recipe, _) = self.memory, self.fitted("add")
-        if n > memory.expected:  # not announced by `fit`
-            n_calls = n * recipe.embedding.n_landmarks_
-            announce(recipe.kernel, n_calls, f"add, {n:,} items", inside=True)
-        memory.expected = max(0, memory.expected - n)
+        foreign, memory.expected = n > memory.expected, max(0, memory.expected - n)
         with remembering(memory):
+            if foreign:  # not announced by `fit`
+                n_calls = n * recipe.embedding.n_landmarks_
+                announce(recipe.kernel, n_calls, f"add, {n:,} items", inside=True)
             yield
         if not memory.expected:
             memory.forget()

@@ -1,5 +1,6 @@
 """Say how long Python functions will take, before they do."""
 
+import sys
 import warnings
 from typing import Any
 
@@ -24,16 +25,26 @@ def announce(kernel: Any, n_calls: int, doing: str, inside: bool = False) -> Non
     inside : bool
         Whether to say it within the work of an index, which announces all its calls at once.
     """
-    seconds = n_calls * kernel.call_seconds
-    if seconds <= LONG or (in_use() is not None and not inside):
+    seconds, memory = n_calls * kernel.call_seconds, in_use()
+    if seconds <= LONG or (memory is not None and (memory.announced or not inside)):
         return
+    if memory is not None:
+        memory.announced = True
     warnings.warn(
         f"{doing}: about {_number(n_calls)} calls of {kernel!r}, {_duration(kernel.call_seconds)} "
         f"each: about {_duration(seconds)}. Fewer landmarks take less (n_landmarks), and "
         "mercer.kernel compiles functions of two vectors.",
         SlowKernelWarning,
-        stacklevel=2,
+        stacklevel=_levels_to_user(),
     )
+
+
+def _levels_to_user() -> int:
+    """Return how many calls of this package lie between the warning and the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mercer."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _duration(seconds: float) -> str:

@@ -33,12 +33,15 @@ class Memory:
     saved : float
         How long the calls would have taken that were not made, in seconds.
     expected : int
-        How many items will be added whose calls were announced.
+        How many items will be added whose calls were announced by `fit`.
+    announced : bool
+        Whether the work under way was announced.
     """
 
     def __init__(self) -> None:
         self.saved = 0.0
         self.expected = 0
+        self.announced = False
         self._tables: dict[int, _Table] = {}
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
@@ -168,6 +171,7 @@ _open = _Open()
 def remembering(memory: Memory) -> Iterator[Memory]:
     """Let kernels use a memory meanwhile, on this thread."""
     before, _open.memory = _open.memory, memory
+    memory.announced = False
     try:
         yield memory
     finally:
