@@ -1,6 +1,7 @@
-"""Which method: build time, speed, recall and bytes of a few of them, for a few kinds of work.
+"""Which method: time to build, speed, recall and bytes, for a few kinds of work.
 
-SIFT descriptors as histograms. Five million are copies of 200,000, each number moved by at most two.
+SIFT descriptors as histograms. Five million are copies of 200,000, with each number moved by at most
+two.
 
 scripts/bench which_method --cases small large
 """
@@ -9,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ class Case(NamedTuple):
     Q: Any
     kernel: Any
     methods: dict[str, Callable[[Any], mercer.Index]]
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 USUAL: dict[str, Callable[[Any], mercer.Index]] = {
@@ -148,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables of some cases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
-    head = "case method build(s) queries/s recall proven values bytes".split()
+    head = ["case", "method", "build(s)", "queries/s", "recall", "proven", "values", "bytes"]
     for name in parser.parse_args(arguments).cases:
         table(head, measure(name))
         print(flush=True)
