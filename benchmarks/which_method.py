@@ -1,7 +1,6 @@
 """Which method: time to build, speed, recall and bytes, for a few kinds of work.
 
-SIFT descriptors as histograms. Five million are copies of 200,000, with each number moved by at most
-two.
+SIFT descriptors as histograms. Five million are copies of 200,000, with numbers moved by up to two.
 
 scripts/bench which_method --cases small large
 """

@@ -58,7 +58,9 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
                 _draw_image(panel, row)
                 panel.set_xlabel("query" if row.rank == 0 else f"{row.score:.3f}", fontsize=12)
         items = f"{rows[0].items:,} images"
-        drawn.supxlabel(f"the {K} most similar of {items} under χ², every answer proven", fontsize=12)
+        drawn.supxlabel(
+            f"the {K} most similar of {items} under χ², every answer proven", fontsize=12
+        )
 
 
 def _draw_image(panel: Any, row: Measurement) -> None:
