@@ -52,7 +52,7 @@ def timed(monkeypatch, *seconds):
     """Return what is found if asking takes these seconds each time, and who was asked."""
     clock = iter(np.cumsum([one for pair in seconds for one in (0, pair)]))
     order = []
-    monkeypatch.setattr(manner.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(manner, "clock", lambda: next(clock))
     search = SimpleNamespace(best=lambda *_, everything: order.append(everything))
     monkeypatch.setattr(manner, "Search", lambda *_: search)
     monkeypatch.setattr(manner.Manner, "of", lambda self, recipe: recipe)
