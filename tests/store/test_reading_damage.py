@@ -199,7 +199,8 @@ PLACES = [[], ["index"], ["index", "embedding"], ["index", "embedding", "learned
           ["index", "facts"]]  # fmt: skip
 # told and not needed, or missing in the first files
 FREE = {"floors_", "spectrum_", "energies_", "n_components_", "next_id",
-        "recall", "queries", "measures", "n_items", "everything", "head", "columns"}  # fmt: skip
+        "recall", "queries", "measures", "n_items", "everything", "head", "columns",
+        "keeps_items"}  # fmt: skip
 
 
 def items_of(manifest):
