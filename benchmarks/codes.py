@@ -81,7 +81,7 @@ def best_so_far(index: mercer.Index, Q: Any, asymmetric: bool) -> Any:
 
 def draw(rows: Sequence[Measurement], path: Path) -> None:
     """Draw recall@R of all codes of 256 bits, and of hyperplanes of all lengths."""
-    colours = (curves.ORANGE, curves.GREEN, curves.BLUE, curves.PINK, curves.GREY, "#222222")
+    colours = (curves.ORANGE, curves.GREEN, curves.BLUE, curves.PINK, curves.GREY, "#7a8490")
     long = list(dict.fromkeys(row.code for row in rows if row.bits == 256))
     long = [code for code in long if code != GAUSSIAN]
     panels = []

@@ -16,6 +16,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 default_role = "py:obj"  # `mercer.kernel` in a docstring is a link
 pygments_style = "friendly"
+pygments_dark_style = "github-dark"
 
 html_theme = "furo"
 html_title = f"mercer {release}"
@@ -24,6 +25,7 @@ html_static_path = ["_static"]
 html_css_files = ["mercer.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the types stand in the docstrings

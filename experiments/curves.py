@@ -12,7 +12,7 @@ import numpy as np
 from experiments.plots import figure
 
 # told apart by those who do not see all colours (Okabe and Ito)
-BLUE, ORANGE, GREEN, PINK, GREY = "#0072b2", "#d55e00", "#009e73", "#b65a8c", "#666666"
+BLUE, ORANGE, GREEN, PINK, GREY = "#2a8fd0", "#d55e00", "#009e73", "#b65a8c", "#7a8490"
 COLOURS = ORANGE, GREEN, BLUE
 LINE_OF_TEXT = 0.075  # of a panel's height
 
@@ -91,7 +91,7 @@ def _draw_panel(place: Any, panel: Panel) -> None:
     place.set_ylabel(panel.y_label)
     if panel.log:
         place.set_xscale("log")
-    place.grid(axis="y", color="#e3e3e3", linewidth=0.6)
+    place.grid(axis="y", color="#80808040", linewidth=0.6)
     ticks = panel.ticks or {x: f"{x:g}" for x in panel.curves[0].xs}
     place.set_xticks(list(ticks), list(ticks.values()))
     place.minorticks_off()

@@ -18,7 +18,7 @@ import numpy as np
 from experiments import curves, report
 from experiments.matching import partial_matching
 from experiments.photos import Photos, photos, reduced
-from experiments.plots import figure
+from experiments.plots import INK, figure
 from mercer import Ragged, kernels
 
 TOO_ALIKE = 0.75  # perhaps the same photo twice
@@ -88,7 +88,7 @@ def draw(rows: Sequence[Measurement], path: Path) -> None:
                            color=colour, linewidth=width, alpha=0.7)  # fmt: skip
         points = [(row.left_x, row.left_y) for row in rows]
         points += [(row.right_x + offset, row.right_y) for row in rows]
-        place.scatter(*zip(*points, strict=True), s=6, color="black", zorder=3)
+        place.scatter(*zip(*points, strict=True), s=6, color=INK, zorder=3)
         place.invert_yaxis()  # rows of pixels are counted from above
         place.set_aspect("equal")
         place.set_axis_off()

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 COLOURS = {
-    "paper's rule": "#b3402a",
-    "ours": "#1f5fa8",
-    "ours + Hellinger": "#6a4fb0",
-    "relaxed": "#2f7d4f",
+    "paper's rule": "#d1604a",
+    "ours": "#3d85d6",
+    "ours + Hellinger": "#8f76d6",
+    "relaxed": "#3f9e68",
 }
+INK = "#7a8490"  # neither dark nor light: pages have both backgrounds
 LOOK = {
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor"), INK),
+    **dict.fromkeys(("xtick.color", "ytick.color", "legend.edgecolor"), INK),
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "mercer",  # the same numbers give the same file
     "font.family": "sans-serif",
@@ -69,7 +73,7 @@ def draw_shares(rows: Sequence[Any], path: Path) -> None:
             panel.set_xlabel("components E")
         # room for names below the lowest line
         axes[0, 0].set_ylim(min(row.share for row in rows) / 5, 1.6)
-        drawn.supxlabel(_key(rows), fontsize=8, color="#555555")
+        drawn.supxlabel(_key(rows), fontsize=8, color=INK)
 
 
 def _key(rows: Sequence[Any]) -> str:
@@ -83,7 +87,7 @@ def _draw_panel(panel: Any, rows: Sequence[Any]) -> None:
 
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
-    panel.grid(axis="y", color="#e3e3e3", linewidth=0.6)
+    panel.grid(axis="y", color="#80808040", linewidth=0.6)
     components = sorted({row.components for row in rows})
     panel.set_xticks(components, [str(E) for E in components])
     panel.minorticks_off()

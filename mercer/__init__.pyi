@@ -18,6 +18,7 @@ from mercer.errors import MissingPackageError as MissingPackageError
 from mercer.errors import NotFittedError as NotFittedError
 from mercer.errors import PrecisionWarning as PrecisionWarning
 from mercer.errors import RecallWarning as RecallWarning
+from mercer.errors import SlowKernelWarning as SlowKernelWarning
 from mercer.errors import StoreError as StoreError
 from mercer.index import Index as Index
 from mercer.index import Matches as Matches

@@ -15,6 +15,7 @@
     LearningWarning (UserWarning)         constraints that a metric did not learn
     PrecisionWarning (UserWarning)        items or scores that float32 cannot tell apart
     RecallWarning (UserWarning)           a search that is expected to find less than 90 %
+    SlowKernelWarning (UserWarning)       calls of a Python function that will take over ten seconds
 
 Each message says where the error happened, what was found, what is required, and what to do.
 """
@@ -73,6 +74,10 @@ class PrecisionWarning(UserWarning):
 
 class RecallWarning(UserWarning):
     """A search that is expected to find less than 90 % of the true items, by what was measured."""
+
+
+class SlowKernelWarning(UserWarning):
+    """Calls of a user's Python function that will take more than ten seconds."""
 
 
 class CheckError(MercerError, AssertionError):

@@ -13,8 +13,8 @@ from benchmarks.rivals.results import Measurement
 from experiments.plots import figure
 
 # told apart by those who do not see all colours (Okabe and Ito)
-OURS = ("#0072b2", "#56b4e9", "#009e73", "#332288", "#44aa99")
-THEIRS = ("#d55e00", "#e69f00", "#b65a8c", "#7f7f7f", "#882255", "#999933")
+OURS = ("#2a8fd0", "#56b4e9", "#009e73", "#7a6fd0", "#44aa99")
+THEIRS = ("#d55e00", "#e69f00", "#b65a8c", "#7f7f7f", "#b8507f", "#999933")
 OWN = ", own kernel"  # ends the names of those who got the user's function and could do without
 SLOW = 1 / 100  # of the highest speed: those below are left out
 DRAWN = {"queries_per_second": "queries a second", "evaluations": "kernel values a query"}
@@ -37,7 +37,7 @@ def _draw_panel(place: Any, points: Sequence[Measurement], column: str, label: s
     place.set_xlabel("recall@10")
     place.set_ylabel(label)
     place.set_yscale("log")
-    place.grid(color="#e3e3e3", linewidth=0.6)
+    place.grid(color="#80808040", linewidth=0.6)
     marks = [LEAST, 0.9, 0.95, 0.99, 0.995, 0.999, EXACT]
     place.set_xticks([_place(r) for r in marks], [f"{r:g}" for r in marks[:-1]] + ["1"])
     place.minorticks_off()

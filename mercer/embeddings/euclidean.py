@@ -6,6 +6,7 @@ import numpy as np
 
 from mercer import items
 from mercer.embeddings.additive import AdditiveMap
+from mercer.embeddings.affordable import n_affordable
 from mercer.embeddings.axes import principal
 from mercer.embeddings.base import Embedding, Floats
 from mercer.embeddings.explicit import Explicit
@@ -130,7 +131,7 @@ class Euclidean(Embedding):
         sample = kernel.prepare(sampled(X, self.seed, SAMPLE))
         chosen = self._chosen(kernel, sample)
         if chosen is None:
-            self._learn_kpca(X, self._kpca(kernel, items.length(X)).fit(X))
+            self._learn_kpca(X, self._kpca(kernel, X).fit(X))
         else:
             self._learn(X, sample, *chosen)
 
@@ -191,13 +192,14 @@ class Euclidean(Embedding):
         if most >= ENOUGH:
             return best
         tried = Euclidean(kernel, "kpca", n_components=self.n_components, seed=self.seed)
-        tried._learn_kpca(sample, self._kpca(kernel, len(sample)).fit(sample))
+        tried._learn_kpca(sample, self._kpca(kernel, sample).fit(sample))
         share = trial.share(tried.transform(trial.items), tried.query(trial.queries))
         return best if most >= share else None
 
-    def _kpca(self, kernel: Kernel, n: int) -> KernelPCA:
+    def _kpca(self, kernel: Kernel, X: Any) -> KernelPCA:
         least, most = LANDMARKS
-        n_landmarks = self.n_landmarks or min(most, max(least, n // 4))
+        usual = min(most, max(least, items.length(X) // 4))
+        n_landmarks = n_affordable(kernel, X, self.n_landmarks, usual)
         return KernelPCA(
             kernel, self.n_components, n_landmarks=n_landmarks, center=True, seed=self.seed
         )

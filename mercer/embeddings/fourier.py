@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import kernels
+from mercer.embeddings.affordable import n_affordable
 from mercer.embeddings.base import Floats
 from mercer.embeddings.kpca import KernelPCA
 from mercer.embeddings.landmark_map import BLOCK, LandmarkMap
@@ -15,6 +16,7 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime import parallel
 from mercer.runtime.params import check_count, check_number, stored
 
+USUAL = 300  # landmarks
 TERMS = 1000  # of the sum in `agreement`: the rest is below 1 / 4000
 FLAT = 1e-10  # a variance of unit vectors below it is mostly rounding
 
@@ -44,7 +46,8 @@ class FourierDirections(LandmarkMap):
         makes the mean of ``(s/2) |z(x) - z(y)|²`` over pairs of items 1: much longer waves
         separate too little, and much shorter ones separate all but the nearest items equally.
     n_components, n_landmarks : int
-        Parameters of kernel PCA; not used without it.
+        Parameters of kernel PCA; not used without it. By default there are 300 landmarks, or fewer
+        where the kernel calls a Python function; see `mercer.embeddings.affordable`.
     seed : int
         Chooses landmarks and waves.
 
@@ -81,7 +84,7 @@ class FourierDirections(LandmarkMap):
 
     def __init__(
         self, kernel: str | Kernel, n_bits: int = 256, *, scale: float | None = None,
-        n_components: int = 64, n_landmarks: int = 300, seed: int = 0,
+        n_components: int = 64, n_landmarks: int | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.n_bits = n_bits
@@ -92,8 +95,9 @@ class FourierDirections(LandmarkMap):
         self._validate()
 
     def _validate(self) -> None:
-        for name in ("n_bits", "n_components", "n_landmarks"):
+        for name in ("n_bits", "n_components"):
             check_count(name, getattr(self, name))
+        check_count("n_landmarks", self.n_landmarks, optional=True)
         check_count("seed", self.seed, at_least=0)
         check_number("scale", self.scale, above=0, optional=True)
         super()._validate()
@@ -135,8 +139,10 @@ class FourierDirections(LandmarkMap):
 
         Distances do not change with the origin: a centred kernel PCA wastes no component on it.
         """
-        pca = KernelPCA(self.compared, self.n_components, n_landmarks=self.n_landmarks,
-                        center=True, seed=self.seed).fit(X)  # fmt: skip
+        n_landmarks = n_affordable(self.compared, X, self.n_landmarks, USUAL)
+        pca = KernelPCA(
+            self.compared, self.n_components, n_landmarks=n_landmarks, center=True, seed=self.seed
+        ).fit(X)
         variance = float(pca.energies_.sum())
         chosen = 1 / variance if variance > FLAT else 1.0
         self.scale_ = chosen if self.scale is None else float(self.scale)

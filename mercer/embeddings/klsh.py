@@ -13,6 +13,7 @@ from mercer.kernels import Kernel, Prepared
 from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, check_number, stored
 
+USUAL = 300  # landmarks
 SUBSET = 30  # landmarks that a direction draws, if there are twice as many
 CENTERS = ("both", "landmarks", "none")
 THRESHOLD = 1e-10  # of the largest eigenvalue: smaller ones are rounding
@@ -32,8 +33,9 @@ class KLSHDirections(LandmarkMap):
         The similarity. It need not be positive semi-definite: negative eigenvalues are dropped.
     n_bits : int
         How many directions.
-    n_landmarks : int
-        p, how many landmarks the directions are sums over.
+    n_landmarks : int, optional
+        p, how many landmarks the directions are sums over. By default 300, or fewer where the
+        kernel calls a Python function; see `mercer.embeddings.affordable`.
     subset : int, "auto" or None
         t, how many landmarks each direction draws, at most half of them. "auto": 30, or half of
         the landmarks if that is less. None: Gaussian weights in place of e_S, which makes the
@@ -74,7 +76,7 @@ class KLSHDirections(LandmarkMap):
     learned = (*LandmarkMap.learned, "rank_", "spectrum_", "floors_")
 
     def __init__(
-        self, kernel: str | Kernel, n_bits: int = 256, *, n_landmarks: int = 300,
+        self, kernel: str | Kernel, n_bits: int = 256, *, n_landmarks: int | None = None,
         subset: int | str | None = "auto", rank: int | None = None, scale: float | None = None,
         center: str = "both", normalize: bool = True, seed: int = 0,
     ) -> None:  # fmt: skip
@@ -90,8 +92,8 @@ class KLSHDirections(LandmarkMap):
         self._validate()
 
     def _validate(self) -> None:
-        for name in ("n_bits", "n_landmarks"):
-            check_count(name, getattr(self, name))
+        check_count("n_bits", self.n_bits)
+        check_count("n_landmarks", self.n_landmarks, optional=True)
         check_count("rank", self.rank, optional=True)
         if self.subset != "auto":
             check_count("subset", self.subset, optional=True)
@@ -99,9 +101,10 @@ class KLSHDirections(LandmarkMap):
         check_number("scale", self.scale, above=0, optional=True)
         if self.center not in CENTERS:
             raise InputError(f"center is {self.center!r}. Pass one of: {', '.join(CENTERS)}.")
-        if type(self.subset) is int and self.subset > max(1, self.n_landmarks // 2):
+        p = self.n_landmarks or USUAL
+        if type(self.subset) is int and self.subset > max(1, p // 2):
             raise InputError(
-                f"subset is {self.subset} of {self.n_landmarks} landmarks. Pass at "
+                f"subset is {self.subset} of {p} landmarks. Pass at "
                 "most half of them: a subset and the rest of the landmarks give the same bit."
             )
         super()._validate()
@@ -116,7 +119,7 @@ class KLSHDirections(LandmarkMap):
     def _fit(self, X: Any) -> None:
         """Choose landmarks among items and draw the directions."""
         rng = np.random.default_rng(self.seed)
-        L = self._landmarks(X, self.n_landmarks, rng)
+        L = self._landmarks(X, self._n_landmarks(X, USUAL), rng)
         K = self.compared(L, L[:], dtype=np.float64)
         K = (K + K.T) / 2
         spectrum = Spectrum.of(K if self.center == "none" else centred(K))

@@ -21,10 +21,13 @@ from mercer.embeddings.subspace import (
 from mercer.embeddings.theory import SAMPLE, sampled_floors
 from mercer.errors import InputError, KernelError
 from mercer.kernels import Kernel, Prepared
+from mercer.kernels.memory import afresh
 from mercer.kernels.similarity import TINY, unit
 from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, stored
 
+ASKED = 16  # landmarks that a Python function compares in both orders, to see whether it may
+USUAL, SAMPLED = 1024, 4  # landmarks; items in the sample for each, where Python code runs
 LONGEST = 4096  # reach at which float32 changes a vector by a thousandth of its length
 LARGEST = 2.0**120  # self-similarity whose inner products float32 can still hold
 
@@ -44,8 +47,9 @@ class KernelPCA(LandmarkMap):
     n_components : int, optional
         Dimensions to keep; fewer if the landmarks span fewer. None: as many as hold 94 % of the
         sample's energy in the landmarks' span, and at most 128.
-    n_landmarks : int
-        How many landmarks; embedding an item takes as many kernel values.
+    n_landmarks : int, optional
+        How many landmarks; embedding an item takes as many kernel values. By default 1024, or fewer
+        where the kernel calls a Python function; see `mercer.embeddings.affordable`.
     landmarks : {"random", "kmeans++", "farthest"}
         How the landmarks are chosen among the items given to `fit`.
     n_sample : int
@@ -106,9 +110,9 @@ class KernelPCA(LandmarkMap):
     )
 
     def __init__(
-        self, kernel: str | Kernel, n_components: int | None = 128, *, n_landmarks: int = 1024,
-        landmarks: str = "random", n_sample: int = 10_000, center: bool = False,
-        residual: bool = False, normalize: bool = False, seed: int = 0,
+        self, kernel: str | Kernel, n_components: int | None = 128, *,
+        n_landmarks: int | None = None, landmarks: str = "random", n_sample: int = 10_000,
+        center: bool = False, residual: bool = False, normalize: bool = False, seed: int = 0,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.n_components = n_components
@@ -122,8 +126,8 @@ class KernelPCA(LandmarkMap):
         self._validate()
 
     def _validate(self) -> None:
-        for name in ("n_landmarks", "n_sample"):
-            check_count(name, getattr(self, name))
+        check_count("n_landmarks", self.n_landmarks, optional=True)
+        check_count("n_sample", self.n_sample)
         check_count("n_components", self.n_components, optional=True)
         check_count("seed", self.seed, at_least=0)
         if self.landmarks not in choice.WAYS:
@@ -147,8 +151,10 @@ class KernelPCA(LandmarkMap):
         """Choose landmarks among items and learn the projection."""
         kernel = self.compared
         rng = np.random.default_rng(self.seed)
-        sample = self._drawn(X, self.n_sample, rng)
-        L = self._choose(kernel, X, sample, rng)
+        n = self._n_landmarks(X, USUAL)
+        few = SAMPLED * n if kernel.runs_python else self.n_sample
+        sample = self._drawn(X, min(few, self.n_sample), rng)
+        L = self._choose(kernel, X, sample, n, rng)
         K = kernel(L, L[:], dtype=np.float64)  # two arguments: nothing is mirrored
         spectrum = Spectrum.of(centred(K) if self.center else K)
         self._require_definite(kernel, L, K, spectrum)
@@ -167,16 +173,23 @@ class KernelPCA(LandmarkMap):
     # ---- fitting
 
     def _choose(
-        self, kernel: Kernel, X: Any, sample: Prepared, rng: np.random.Generator
+        self, kernel: Kernel, X: Any, sample: Prepared, n: int, rng: np.random.Generator
     ) -> Prepared:
         if self.landmarks == "random":
-            return self._landmarks(X, self.n_landmarks, rng)
-        return sample.take(choice.choose(kernel, sample, self.n_landmarks, self.landmarks, rng))
+            return self._landmarks(X, n, rng)
+        return sample.take(choice.choose(kernel, sample, n, self.landmarks, rng))
 
     def _require_definite(self, kernel: Kernel, L: Prepared, K: Matrix, found: Spectrum) -> None:
         """Refuse residuals of a kernel not declared PSD, or shown not to be (theory: pairs)."""
         if not self.residual:
             return
+        if kernel.runs_python and len(K) > 1:  # asked for one order of each pair only
+            rows = np.random.default_rng(0).permutation(len(K))[:ASKED]
+            before = np.maximum(rows, 1) - 1
+            with afresh():
+                K[rows, before] = kernel.score(L.take(rows), L, before[:, None], dtype=np.float64)[
+                    :, 0
+                ]
         least, largest = found.values[-1], found.values[0]
         error = kernel.tolerance(L, dtype=np.float64)
         lengths = np.sqrt(np.abs(np.diag(K)))

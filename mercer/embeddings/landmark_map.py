@@ -5,9 +5,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mercer import items
+from mercer.embeddings.affordable import n_affordable
 from mercer.embeddings.base import Embedding, Floats
 from mercer.embeddings.subspace import Matrix
 from mercer.kernels import Prepared
+from mercer.kernels.announcing import announce
+from mercer.kernels.memory import in_use
 from mercer.kernels.sampling import sampled
 from mercer.runtime import parallel
 from mercer.runtime.lazy import lazy
@@ -30,6 +34,7 @@ class LandmarkMap(Embedding):
 
     learned: ClassVar[tuple[str, ...]] = ("landmarks_", "weights_", "offsets_", "n_landmarks_")
 
+    n_landmarks: int | None
     landmarks_: Prepared
     weights_: npt.NDArray[np.float64]
     offsets_: npt.NDArray[np.float64]
@@ -42,6 +47,7 @@ class LandmarkMap(Embedding):
     def _transform(self, P: Prepared) -> Floats:
         kernel = self.compared
         kernel.require_alike(P, self.landmarks_, ("the items", "the landmarks"))
+        announce(kernel, len(P) * len(self.landmarks_), f"embedding {len(P):,} items")
         out = np.empty((len(P), self._width), np.float32)
         weights, offsets = self._affine
 
@@ -78,6 +84,15 @@ class LandmarkMap(Embedding):
         `crossed` are its kernel values with the landmarks.
         """
         return Z
+
+    def _n_landmarks(self, X: Any, usual: int) -> int:
+        """Return how many landmarks to choose, and say how long that takes if it is long."""
+        kernel, n = self.compared, items.length(X)
+        p = n_affordable(kernel, X, self.n_landmarks, usual)
+        if in_use() is not None:
+            few = min(p, n)
+            announce(kernel, few * (2 * n - few + 1) // 2, f"fit and add, {n:,} items", True)
+        return p
 
     def _landmarks(self, X: Any, n: int, rng: np.random.Generator) -> Prepared:
         """Return at most n landmarks: the anchors of the kernel, then random items."""

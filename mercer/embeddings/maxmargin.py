@@ -14,6 +14,7 @@ from mercer.runtime.arrays import Ids
 from mercer.runtime.lazy import lazy
 from mercer.runtime.params import check_count, check_number, stored
 
+USUAL = 1024  # landmarks
 MOST_STEPS = 100_000  # of one SVM; far more than 32 items need, unless C is huge and nothing splits
 
 
@@ -31,8 +32,10 @@ class MaxMarginDirections(LandmarkMap):
         The similarity. It need not be positive semi-definite, but margins then mean little.
     n_bits : int
         How many hyperplanes.
-    n_landmarks : int
+    n_landmarks : int, optional
         How many landmarks all hyperplanes draw from; embedding an item takes as many kernel values.
+        By default 1024, or fewer where the kernel calls a Python function; see
+        `mercer.embeddings.affordable`.
     n_items : int
         How many landmarks a hyperplane is trained on, at least 2; odd numbers are rounded down.
         If there are fewer landmarks, all are drawn.
@@ -65,7 +68,7 @@ class MaxMarginDirections(LandmarkMap):
     """
 
     def __init__(
-        self, kernel: str | Kernel, n_bits: int = 256, *, n_landmarks: int = 1024,
+        self, kernel: str | Kernel, n_bits: int = 256, *, n_landmarks: int | None = None,
         n_items: int = 32, C: float = 1000.0, normalize: bool = True, seed: int = 0,
     ) -> None:  # fmt: skip
         self.kernel = kernel
@@ -78,8 +81,9 @@ class MaxMarginDirections(LandmarkMap):
         self._validate()
 
     def _validate(self) -> None:
-        for name, least in {"n_bits": 1, "n_landmarks": 1, "n_items": 2, "seed": 0}.items():
+        for name, least in {"n_bits": 1, "n_items": 2, "seed": 0}.items():
             check_count(name, getattr(self, name), at_least=least)
+        check_count("n_landmarks", self.n_landmarks, optional=True)
         check_number("C", self.C, above=0)
         super()._validate()
 
@@ -95,7 +99,7 @@ class MaxMarginDirections(LandmarkMap):
     def _fit(self, X: Any) -> None:
         """Choose landmarks among items and learn the hyperplanes."""
         rng = np.random.default_rng(self.seed)
-        L = self._landmarks(X, self.n_landmarks, rng)
+        L = self._landmarks(X, self._n_landmarks(X, USUAL), rng)
         K = self.compared(L, L[:], dtype=np.float64)
         self._learn((K + K.T) / 2, rng)
         self.landmarks_, self.n_landmarks_ = L, len(L)

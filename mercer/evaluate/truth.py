@@ -67,25 +67,25 @@ def ground_truth(
     with about("the queries"):
         Q = items.rows_of(Q)
     X = items.rows_of(X)
-    kernel = kernels.get(kernel).suited(X)
+    suited: Kernel = kernels.get(kernel).suited(X)
     with about("the queries"):
-        P = kernel.prepare(Q)
+        P = suited.prepare(Q)
     k = places(k, items.length(X))
-    made = brute(kernel)
-    recipe = Recipe(kernel, made.embedding, made.searcher)
+    made = brute(suited)
+    recipe = Recipe(suited, made.embedding, made.searcher)
     comparison = Comparison(recipe, P, min(k, items.length(X)))
     seen = _Seen(items.length(X))
     with progress.bar("comparing all pairs", items.length(X)) as advance:
-        for first_row, block in items.blocks(X, _block_rows(kernel, X, len(P))):
-            R = kernel.prepare(block, first_row=first_row)
-            kernel.require_alike(P, R, ("the queries", "the items"))
+        for first_row, block in items.blocks(X, _block_rows(suited, X, len(P))):
+            R = suited.prepare(block, first_row=first_row)
+            suited.require_alike(P, R, ("the queries", "the items"))
             view = View(_segment(R, seen.diag[first_row : first_row + len(R)]), first_row)
             seen.note(P, view)
             comparison.compare(view, seen.look)
             advance(len(R))
     search = Search(recipe, _RowNumbers(), Pace())
     found = [
-        search.settled(ranking, [_Read(kernel, X, ranking, seen)], k)
+        search.settled(ranking, [_Read(suited, X, ranking, seen)], k)
         for ranking in comparison.merged()
     ]
     return Matches.concatenate(found)

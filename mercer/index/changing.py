@@ -131,10 +131,13 @@ class Changing(Keeping):
         recipe, _ = self._state.fitted("add")
         require_columns(self._state.columns, X)
         P = recipe.kernel.prepare(X, copy=True)
-        new = segments.with_last(recipe.build(P, segments.new_ids(ids, len(P))))
-        if joins and not self._compacts:
-            new = recipe.tidied(new, self._writer is not None)
-        self._become(replace(self._state, unfinished=unfinished).changed(new))
+        names = segments.new_ids(ids, len(P))
+        with self._state.adding(len(P)):
+            new = segments.with_last(recipe.build(P, names))
+            if joins and not self._compacts:
+                new = recipe.tidied(new, self._writer is not None)
+            state = replace(self._state, unfinished=unfinished).changed(new)
+        self._become(state)
 
     def _add_all(self, source: streaming.Source) -> None:
         """Add the blocks of a source, those that are there already excepted."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mercer.embeddings.affordable import n_affordable
 from mercer.errors import InputError
 from mercer.index.aim import Aim
 from mercer.index.curve import Curve, Setting, lower_bound
@@ -17,8 +18,11 @@ from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
 from mercer.index.searching import Search
 from mercer.index.segments import Segments
+from mercer.index.sizes import held
 from mercer.index.ways import WAYS, Way, suitable
 from mercer.kernels import Kernel, Prepared
+from mercer.kernels.announcing import announce
+from mercer.kernels.memory import clock
 from mercer.runtime.arrays import Array
 
 SMALL = 1000  # items below which everything is compared
@@ -99,6 +103,7 @@ class _Choosing:
         self.whole = len(rows) == len(self.P)
         self.some = self.P if self.whole else self.P.take(rows)
         self.times = len(self.P) / len(rows)
+        self.n_drawn = len(drawn)
 
     def _drawn(self, queries: Prepared | None) -> Prepared:
         """Return sample queries in random order, and note what methods learn from.
@@ -122,9 +127,9 @@ class _Choosing:
         compared = self.P[: FEW if self.kernel.runs_python else MANY]
         few = self.P[:FEW]
         self.kernel(few, compared)  # whatever is compiled
-        started = time.perf_counter()
+        started = clock()
         self.kernel(few, compared)
-        each = (time.perf_counter() - started) / (len(few) * len(compared))
+        each = (clock() - started) / (len(few) * len(compared))
         n_ways = len(suitable(self.kernel, proof=False))
         affordable = BUDGET / 2 / (each * LANDMARKS * n_ways)  # as long again to learn and measure
         return min(len(self.P), TRIED, max(SMALL, int(affordable)))
@@ -136,6 +141,7 @@ class _Choosing:
         brute = self._built(WAYS["brute"])
         if len(self.P) < SMALL:
             return self._choice(brute, [brute])
+        self._announce()
         self.truth = found(brute.recipe, brute.segments, self.asked, not self.foreign)
         self._time(brute)
         trials = [brute]
@@ -144,6 +150,12 @@ class _Choosing:
                 trials.append(self._tried(way))
         self._limit(trials)
         return self._choice(self._checked(trials), trials)
+
+    def _announce(self) -> None:
+        """Say how often Python functions will be called, if that takes long."""
+        n = len(self.P)
+        each = n_affordable(self.kernel, self.P, None, LANDMARKS) + self.n_drawn
+        announce(self.kernel, min(n * (n - 1) // 2, n * each), f"auto, {n:,} items", True)
 
     def _has_time(self, trials: list[_Trial]) -> bool:
         spent = time.perf_counter() - self.started
@@ -178,12 +190,12 @@ class _Choosing:
         P = self.P if whole else self.some
         learned = self.learned if whole or self.whole else P
         times = 1.0 if whole else self.times
-        started = time.perf_counter()
+        started = clock()
         recipe = Recipe.fitted(self.kernel, *way.parts(self.kernel, self.aim.seed), learned)
         ids = self.ids if len(P) == len(self.ids) else np.arange(len(P))
         segments = Segments((recipe.build(P, ids),), self.next_id)
-        seconds = time.perf_counter() - started
-        return _Trial(way, recipe, segments, times * seconds, int(times * _n_bytes(segments)))
+        seconds = clock() - started
+        return _Trial(way, recipe, segments, times * seconds, int(times * held(segments)))
 
     def _measure(self, trial: _Trial, truth: Truth) -> None:
         """Find the settings that are sure to find enough."""
@@ -202,9 +214,9 @@ class _Choosing:
         setting = trial.setting or Setting(None, None, 1.0, 0.0)
 
         def ask(P: Prepared) -> float:
-            started = time.perf_counter()
+            started = clock()
             search.best(P, self.aim.k, None, setting.candidates, setting.effort)
-            return (time.perf_counter() - started) / len(P)
+            return (clock() - started) / len(P)
 
         if not self.kernel.runs_python:
             ask(self.asked[:1])  # whatever is compiled or made once
@@ -298,20 +310,3 @@ class _Choosing:
 def _shares(curve: Curve, k: int, setting: Setting) -> Array:
     level = int(np.flatnonzero(curve.efforts == (setting.effort or 0))[0])
     return curve.shares(min(k, curve.largest_k), setting.candidates or 0, level)
-
-
-def _n_bytes(segments: Segments) -> int:
-    """Return how many bytes the arrays of segments take."""
-    total = 0
-    for segment in segments.members:
-        held = segment.items.pack(), segment.rows.kept(), segment.diag, segment.ids
-        total += sum(map(_size, held))
-    return total
-
-
-def _size(value: object) -> int:
-    if isinstance(value, dict):
-        return sum(map(_size, value.values()))
-    if isinstance(value, (list, tuple)):
-        return sum(map(_size, value))
-    return int(getattr(value, "nbytes", 0))

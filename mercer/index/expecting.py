@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
-from mercer.errors import InputError, RecallWarning
+from mercer.errors import EmptyIndexWarning, InputError, RecallWarning
 from mercer.index.curve import Curve, Setting
 from mercer.index.estimating import require_items
 from mercer.index.ranking import usual_candidates
@@ -138,6 +138,17 @@ def expectations(state: State, searcher: Searcher) -> dict[str, Any]:
         "recall measured": f"on {curve.n_queries} "
         + ("queries that were given" if curve.foreign else "of its own items"),
     }
+
+
+def warn_if_empty(state: State) -> None:
+    """Warn of a search that cannot find anything."""
+    if not len(state.segments):
+        warnings.warn(
+            "the index has no items, so nothing is found. Call add(X) with the items to be found: "
+            "fit(X) only learns from them.",
+            EmptyIndexWarning,
+            stacklevel=5,
+        )
 
 
 def warn_of_recall(plan: Plan, state: State, k: int) -> None:

@@ -6,14 +6,14 @@ import warnings
 from dataclasses import replace
 from typing import Any, Self
 
-from mercer import kernels, store
+from mercer import items, kernels, store
 from mercer.embeddings import Embedding
-from mercer.errors import CertificateWarning, EmptyIndexWarning, InputError
+from mercer.errors import CertificateWarning, InputError
 from mercer.index import calibration
 from mercer.index.aim import Aim
 from mercer.index.changing import Changing
 from mercer.index.damage import Source, tells_damage
-from mercer.index.expecting import planned, proving, warn_of_recall
+from mercer.index.expecting import planned, proving, warn_if_empty, warn_of_recall
 from mercer.index.matches import Matches
 from mercer.index.pace import Pace
 from mercer.index.recipe import Recipe
@@ -21,6 +21,7 @@ from mercer.index.searching import DISPROVED, Search, certified
 from mercer.index.state import State
 from mercer.items import columns_of, require_columns
 from mercer.kernels import Kernel
+from mercer.kernels.memory import Memory, remembering
 from mercer.runtime import parallel
 from mercer.runtime.border import about, border
 from mercer.runtime.locks import Lock
@@ -118,13 +119,16 @@ class Index(Changing):
         """
         with self._changing.held():
             self._require_empty(forget)
-            learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X, keep_items)
+            with remembering(Memory()) as memory:
+                learned = Recipe.fitted(self.kernel, self.embedding, self.searcher, X, keep_items)
+            memory.expected = items.length(items.rows_of(X))
             with about("the queries"):
                 require_columns(columns_of(X), queries)
                 asked = None if queries is None else learned.kernel.prepare(queries, copy=True)
             self.disproof_ = None
             self._become(State(
-                learned, queries=asked, measures=measure, aim=self.aim, columns=columns_of(X)
+                learned, queries=asked, measures=measure, aim=self.aim, columns=columns_of(X),
+                memory=memory,
             ))  # fmt: skip
         return self
 
@@ -199,7 +203,7 @@ class Index(Changing):
         found = search.best(Q, k, where, plan.candidates, plan.effort, share, plan.everything)
         self._note(search.disproof)
         warn_of_recall(plan, state, k)
-        self._warn_if_empty(state)
+        warn_if_empty(state)
         probability = state.probability if relaxed else 0.0
         return certified(found, self.disproof_ is None, probability or 0.0)
 
@@ -244,7 +248,7 @@ class Index(Changing):
         search = Search(*state.fitted("within"), self._pace)
         lists = search.above(Q, float(score), where)
         self._note(search.disproof)
-        self._warn_if_empty(state)
+        warn_if_empty(state)
         return [certified(one, self.disproof_ is None) for one in lists]
 
     @border
@@ -284,16 +288,6 @@ class Index(Changing):
             raise InputError(
                 f"the index has {len(self)} items, which it would forget. Call fit(X, forget=True) "
                 "if that is meant, or make a new index; add takes more items."
-            )
-
-    def _warn_if_empty(self, state: State) -> None:
-        """Warn of a search that cannot find anything."""
-        if not len(state.segments):
-            warnings.warn(
-                "the index has no items, so nothing is found. Call add(X) with the items to be "
-                "found: fit(X) only learns from them.",
-                EmptyIndexWarning,
-                stacklevel=5,
             )
 
     def _note(self, disproof: str | None) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 from mercer.index.measuring import sample
@@ -13,11 +11,14 @@ from mercer.index.recipe import Recipe
 from mercer.index.searching import Search
 from mercer.index.segments import Segments
 from mercer.kernels import Prepared
+from mercer.kernels.memory import clock
 from mercer.search import BoundScan
 
 K = 10  # items asked for
 MOST, LEAST, PAIRS = 256, 16, 20_000_000  # queries, and pairs compared if these are enough
-TURNS, SPENT = 5, 0.03  # of each manner: at most, and seconds after which there is no further one
+LEAST_TURNS, TURNS = 2, 5  # that count, after the first ones
+SPENT = 0.1  # seconds after which there are no more turns than needed
+FAR = 4  # times slower than the fastest: even if that was a disturbed turn, there is no further one
 WORTH = 1.2  # times as fast as comparing everything: less is not told from chance
 
 
@@ -61,27 +62,34 @@ def fastest(recipe: Recipe, segments: Segments) -> Manner:
         return manners[_fewest(recipe, segments, P)]
     if isinstance(recipe.searcher, BoundScan) and recipe.searcher.n_head is None:
         manners.append(Manner(n, head=False))
-    times = _medians(manners, recipe, segments, P)
+    times = _times(manners, recipe, segments, P)
     times[1] /= WORTH
     return manners[times.index(min(times))]
 
 
-def _medians(manners: list[Manner], recipe: Recipe, segments: Segments, P: Prepared) -> list[float]:
-    """Return the seconds that each manner takes, timed in turns so that drifts hit all alike."""
+def _times(manners: list[Manner], recipe: Recipe, segments: Segments, P: Prepared) -> list[float]:
+    """Return the least seconds that each manner takes, in turns so that drifts hit all alike.
+
+    The first turn does not count: it compiles, and fetches from memory what the others find there.
+    """
     searches = [Search(manner.of(recipe), segments, Pace()) for manner in manners]
 
-    def ask(place: int, some: Prepared) -> float:
-        started = time.perf_counter()
-        searches[place].best(some, K, None, everything=manners[place].everything)
-        return time.perf_counter() - started
+    def ask(place: int) -> float:
+        started = clock()
+        searches[place].best(P, K, None, everything=manners[place].everything)
+        return clock() - started
 
     places = range(len(manners))
     for place in places:
-        ask(place, P[:1])  # whatever is compiled or made once
-    turns = [[ask(place, P) for place in places]]
-    while len(turns) < TURNS and sum(map(sum, turns)) < SPENT * len(manners):
-        turns.append([ask(place, P) for place in places])
-    return [median(column) for column in zip(*turns, strict=True)]
+        ask(place)
+    least = [ask(place) for place in places]
+    asked = [place for place, once in enumerate(least) if once <= FAR * min(least)]
+    turns: list[list[float]] = []
+    while len(turns) < LEAST_TURNS or (len(turns) < TURNS and sum(map(sum, turns)) < SPENT):
+        turns.append([ask(place) for place in asked])
+    for place, column in zip(asked, zip(*turns, strict=True), strict=True):
+        least[place] = min(least[place], *column)
+    return least
 
 
 def _fewest(recipe: Recipe, segments: Segments, P: Prepared) -> int:

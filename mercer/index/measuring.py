@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
 from mercer.index.views import SINGLE, Queries, View
 from mercer.kernels import Prepared
+from mercer.kernels.memory import clock
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, Ids
 from mercer.search.base import Candidates, Rows
@@ -96,14 +96,14 @@ def found(recipe: Recipe, segments: Segments, P: Prepared, own: bool) -> Truth:
     views = segments.views(None)
     total = sum(view.n_allowed for view in views)
     wanted = min(total, TRUE + EXTRA)
-    started = time.perf_counter()
+    started = clock()
     comparison = Comparison(recipe, P, wanted)
     for view in views:
         comparison.compare(view)
     rankings = comparison.merged()
     for ranking in rankings:
         ranking.finish(views, {view.first: 0.0 for view in views})
-    seconds = (time.perf_counter() - started) / len(P)
+    seconds = (clock() - started) / len(P)
     rows = np.concatenate([one.ids[:, :wanted] for one in rankings])
     scores = np.concatenate([one.scores[:, :wanted] for one in rankings]).astype(np.float64)
     equal: list[set[int]] = [set() for _ in range(len(P))]
@@ -150,10 +150,10 @@ def climbed(
     """Try one effort after the other, from the usual one, or the least if `fast`, while it pays."""
     ranking = Ranking(recipe, Queries(truth.queries, recipe.embedding), views, 1, {})
     vectors = ranking.queries.vectors
-    started = time.perf_counter()
+    started = clock()
     if fast:  # speeds matter: time what a search does, with everything in place
         recipe.embedding.query(truth.queries)
-    embedding = (time.perf_counter() - started) / len(vectors)
+    embedding = (clock() - started) / len(vectors)
     efforts = _efforts(recipe, views, fast)
     built = _without_queries(ranking, truth)
     kept: list[tuple[int, int, Array, float]] = []
@@ -161,12 +161,12 @@ def climbed(
         n = min(depth, _depth(recipe, views, effort) if effort else depth)
         if n < min(TRUE, depth) and effort != efforts[-1]:
             continue
-        started = time.perf_counter()
+        started = clock()
         some = _candidates(ranking, built, vectors, n, effort or None)
         if fast:
-            started = time.perf_counter()
+            started = clock()
             _candidates(ranking, built, vectors, min(n, USUAL), effort or None)
-        seconds = embedding + (time.perf_counter() - started) / len(vectors)
+        seconds = embedding + (clock() - started) / len(vectors)
         kept.append((effort, n, _ranks(some, truth), seconds))
         if not _climbs([ranks for _, _, ranks, _ in kept]):
             break
@@ -253,6 +253,6 @@ def _evaluating(ranking: Ranking, views: list[View], truth: Truth) -> float:
     P = truth.queries[: len(rows)]
     if not ranking.kernel.runs_python:  # whatever is compiled
         ranking.kernel.gather(P, view.items, rows, SINGLE)
-    started = time.perf_counter()
+    started = clock()
     ranking.kernel.gather(P, view.items, rows, SINGLE)
-    return (time.perf_counter() - started) / rows.size / parallel.count(ranking.kernel.n_jobs)
+    return (clock() - started) / rows.size / parallel.count(ranking.kernel.n_jobs)

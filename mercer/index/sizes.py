@@ -43,6 +43,14 @@ def describe_bytes(recipe: Recipe, segments: Segments) -> dict[str, Any]:
     }
 
 
+def held(segments: Segments) -> int:
+    """Return how many bytes segments take, with their items."""
+    size = _Size()
+    for segment in segments.members:
+        size.add([segment.items, segment.rows.kept(), segment.diag, segment.ids])
+    return size.memory + size.disk
+
+
 class _Size:
     """The bytes of one part; arrays that share their memory count once."""
 

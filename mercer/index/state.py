@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from mercer.errors import NotFittedError
 from mercer.index.aim import Aim
@@ -14,6 +16,8 @@ from mercer.index.measuring import measured
 from mercer.index.recipe import Recipe
 from mercer.index.segments import Segments
 from mercer.kernels import Prepared
+from mercer.kernels.announcing import announce
+from mercer.kernels.memory import Memory, remembering
 from mercer.runtime.lazy import lazy
 
 EMPTY, UNMEASURED = Segments(), Manner()
@@ -38,6 +42,7 @@ class State:
     aim: Aim | None = None  # what is to be reached, where the index chooses the method
     explanation: Explanation | None = None  # of the last choice
     manner: Manner = UNMEASURED  # how proofs are found
+    memory: Memory = field(default_factory=Memory, compare=False)  # see `mercer.kernels.memory`
     columns: list[str] | None = None  # the names of the features, if a table was given to `fit`
     unfinished: tuple[str, int] | None = None  # a source that is being added, and rows of it so far
 
@@ -58,6 +63,19 @@ class State:
     def asked(self) -> Recipe:
         """The recipe that searches use."""
         return self.manner.of(self.fitted("search")[0])
+
+    @contextmanager
+    def adding(self, n: int) -> Iterator[None]:
+        """Remember what Python functions return, while n items are added and until `fit`'s are."""
+        memory, (recipe, _) = self.memory, self.fitted("add")
+        foreign, memory.expected = n > memory.expected, max(0, memory.expected - n)
+        with remembering(memory):
+            if foreign:  # not announced by `fit`
+                n_calls = n * recipe.embedding.n_landmarks_
+                announce(recipe.kernel, n_calls, f"add, {n:,} items", inside=True)
+            yield
+        if not memory.expected:
+            memory.forget()
 
     def changed(self, segments: Segments) -> State:
         """Return the state with other items; a calibration does not hold for them."""

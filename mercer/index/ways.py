@@ -41,7 +41,7 @@ def _brute(kernel: Kernel, seed: int) -> Parts:
 
 
 def _exact(kernel: Kernel, seed: int) -> Parts:
-    return KernelPCA(kernel, 128, n_landmarks=1024, residual=True, seed=seed), BoundScan()
+    return KernelPCA(kernel, 128, residual=True, seed=seed), BoundScan()
 
 
 def _inverted(kernel: Kernel, seed: int) -> Parts:

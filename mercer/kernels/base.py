@@ -7,18 +7,18 @@ follows from those of its parts by the Cauchy–Schwarz inequality.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import InputError, KernelError
 from mercer.kernels._loops import invert_roots
+from mercer.kernels.compound import Changed, Pair, Wrapped, grouped
 from mercer.kernels.facts import Facts
-from mercer.kernels.prepared import Prepared, same
+from mercer.kernels.prepared import Prepared
 from mercer.kernels.sampling import mean_between, sampled
 from mercer.kernels.similarity import SMALLEST, require_range, scaled_rows, unit
 from mercer.runtime.arrays import Array, DType, Ids
@@ -56,7 +56,6 @@ class Kernel(Facts):
     """
 
     __array_ufunc__ = None  # so that numpy.float64(0.5) * kernel calls the kernel
-    _binds: ClassVar[int] = 3  # how tightly the repr binds: 1 sum, 2 product, 3 everything else
 
     def __add__(self, other: object) -> SumKernel:
         return SumKernel(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -100,85 +99,12 @@ class Kernel(Facts):
         made: Kernel = CHANGES[change](self)
         return made
 
-    def suited(self, X: Any) -> Kernel:
-        """Return this kernel with open parameters chosen from the data; usually the kernel itself.
-
-        Examples
-        --------
-        >>> from mercer import kernels
-        >>> (2.0 * kernels.RBF()).suited([[0.0], [1.0], [2.0]])
-        2.0 * RBF(gamma=0.5)
-        """
-        return self
-
     def radial(self, gamma: float = 1.0) -> Radial:
         """Return exp(-gamma d²), d² = k(x, x) + k(y, y) - 2 k(x, y), which ranks by distance."""
         return Radial(self, gamma)
 
 
-class _Pair(Kernel):
-    """A kernel made of two kernels of the same items."""
-
-    _sign: str
-
-    def __init__(self, left: Kernel, right: Kernel) -> None:
-        self.left = left
-        self.right = right
-        self._validate()
-
-    def _validate(self) -> None:
-        kinds = {self.left.input, self.right.input} - {"any"}
-        if len(kinds) > 1:
-            raise KernelError(
-                f"cannot join {self.left!r}, which takes {self.left.input}, and {self.right!r}, "
-                f"which takes {self.right.input}. Both must compare the same items."
-            )
-        self.input = kinds.pop() if kinds else "any"
-        self.psd = self.left.psd and self.right.psd
-        self.symmetric = self.left.symmetric and self.right.symmetric
-        self.nonnegative = self.left.nonnegative or self.right.nonnegative
-        self.runs_python = self.left.runs_python or self.right.runs_python
-        self.tile_shape = min(self.left.tile_shape, self.right.tile_shape)
-
-    def suited(self, X: Any) -> Kernel:
-        """Return this kernel with both parts suited to the data."""
-        left, right = self.left.suited(X), self.right.suited(X)
-        return self if left is self.left and right is self.right else type(self)(left, right)
-
-    def _prepare(self, X: Any) -> dict[str, Any]:
-        return {"left": self.left.prepared(X), "right": self.right.prepared(X)}
-
-    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        right = np.empty(out.shape, out.dtype)
-        self.left._tile(P.left, R.left, out)
-        self.right._tile(P.right, R.right, right)
-        self._join(out, right)
-
-    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        return self._join(
-            self.left._gather(P.left, R.left, ids, dtype),
-            self.right._gather(P.right, R.right, ids, dtype),
-        )
-
-    def _diag(self, P: Prepared, dtype: DType) -> Array:
-        return self._join(self.left._diag(P.left, dtype), self.right._diag(P.right, dtype))
-
-    @abstractmethod
-    def _join(self, a: Array, b: Array) -> Array:
-        """Join the values of both kernels, in place of the first."""
-
-    def _both(self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike) -> tuple[float, float]:
-        """Return the tolerances of both kernels."""
-        left, right = ([P.parts[name] for P in prepared] for name in ("left", "right"))
-        return self.left.tolerance(*left, dtype=dtype), self.right.tolerance(*right, dtype=dtype)
-
-    def __repr__(self) -> str:
-        # Python groups a + b + c from the left, so the right side must bind more tightly
-        left, right = _grouped(self.left, self._binds), _grouped(self.right, self._binds + 1)
-        return f"{left} {self._sign} {right}"
-
-
-class SumKernel(_Pair):
+class SumKernel(Pair, Kernel):
     """k(x, y) = a(x, y) + b(x, y); written ``a + b``."""
 
     _sign, _binds = "+", 1
@@ -192,7 +118,7 @@ class SumKernel(_Pair):
         return max(self._both(prepared, dtype)) + unit(dtype)
 
 
-class ProductKernel(_Pair):
+class ProductKernel(Pair, Kernel):
     """k(x, y) = a(x, y) b(x, y); written ``a * b``."""
 
     _sign, _binds = "*", 2
@@ -207,79 +133,7 @@ class ProductKernel(_Pair):
         return (1 + a) * (1 + b) * (1 + unit(dtype)) - 1
 
 
-class _Wrapped(Kernel):
-    """A kernel made of one other kernel."""
-
-    kernel: Kernel
-
-    def _validate(self) -> None:
-        for fact in ("input", "psd", "symmetric", "nonnegative", "runs_python", "tile_shape"):
-            setattr(self, fact, getattr(self.kernel, fact))
-        self.wraps = self.kernel
-
-    def suited(self, X: Any) -> Kernel:
-        """Return this kernel with the kernel inside suited to the data."""
-        inside = self.kernel.suited(X)
-        if inside is self.kernel:
-            return self
-        return type(self)(**self.get_params(deep=False) | {"kernel": inside})
-
-    @property
-    def anchors(self) -> Prepared | None:
-        """The anchors of the kernel inside."""
-        inside = self.kernel.anchors
-        return None if inside is None else self.prepare(inside)
-
-    def _require_own(self, P: Prepared) -> Prepared:
-        """Accept items prepared for the kernel inside as well."""
-        if same(P.kernel, self):
-            return P
-        return Prepared(self, self._wrap(self.kernel.prepare(P)), P.form)
-
-    def _prepare(self, X: Any) -> dict[str, Any]:
-        return self._wrap(self.kernel.prepared(X))
-
-    def as_kept(self, P: Prepared) -> Prepared:
-        """Return items prepared for this kernel, from those prepared for the kernel inside."""
-        return Prepared(self, self._wrap(P.under(self.kernel)), P.form)
-
-    @property
-    def changes(self) -> tuple[Any, ...]:
-        """The changes of the kernel inside."""
-        found: tuple[Any, ...] = self.kernel.changes
-        return found
-
-    def _wrap(self, P: Prepared) -> dict[str, Any]:
-        """Return the parts of `Prepared` for items prepared for the kernel inside."""
-        return {"inside": P}
-
-    def _inner_tolerance(self, prepared: tuple[Prepared, ...], dtype: npt.DTypeLike) -> float:
-        return self.kernel.tolerance(*(P.inside for P in prepared), dtype=dtype)
-
-
-class _Changed(_Wrapped):
-    """An increasing function of the values of one other kernel."""
-
-    def _validate(self) -> None:
-        super()._validate()
-        self.ranks_as = self.kernel
-
-    def _tile(self, P: Prepared, R: Prepared, out: Array) -> None:
-        self.kernel._tile(P.inside, R.inside, out)
-        self._change(out)
-
-    def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        return self._change(self.kernel._gather(P.inside, R.inside, ids, dtype))
-
-    def _diag(self, P: Prepared, dtype: DType) -> Array:
-        return self._change(self.kernel._diag(P.inside, dtype))
-
-    @abstractmethod
-    def _change(self, values: Array) -> Array:
-        """Apply the function to values, in place."""
-
-
-class Scaled(_Changed):
+class Scaled(Changed, Kernel):
     """k(x, y) = factor · a(x, y); written ``0.5 * a``."""
 
     _binds = 2
@@ -302,10 +156,10 @@ class Scaled(_Changed):
         return (1 + self._inner_tolerance(prepared, dtype)) * (1 + 2.01 * unit(dtype)) - 1
 
     def __repr__(self) -> str:
-        return f"{float(self.factor)!r} * {_grouped(self.kernel, 3)}"
+        return f"{float(self.factor)!r} * {grouped(self.kernel, 3)}"
 
 
-class Exp(_Changed):
+class Exp(Changed, Kernel):
     """k(x, y) = exp(s (a(x, y) - 1)); written ``a.exp(s)``.
 
     It ranks exactly as `a` does (Jiang, Que and Kulis 2015, eq. 4). To rank by the normalised
@@ -340,10 +194,10 @@ class Exp(_Changed):
         return math.expm1(min(self.s * absolute, 100.0)) + 6 * u
 
     def __repr__(self) -> str:
-        return f"{_grouped(self.kernel, 3)}.exp({float(self.s)!r})"
+        return f"{grouped(self.kernel, 3)}.exp({float(self.s)!r})"
 
 
-class Normalized(_Wrapped):
+class Normalized(Wrapped, Kernel):
     """k(x, y) = a(x, y) / √(a(x, x) a(y, y)); written ``a.normalized()``; 0/0 is 0."""
 
     keeps_angles = True
@@ -402,10 +256,10 @@ class Normalized(_Wrapped):
         return (1 + self._inner_tolerance(prepared, dtype)) * (1 + 4.01 * unit(dtype) + double) - 1
 
     def __repr__(self) -> str:
-        return f"{_grouped(self.kernel, 3)}.normalized()"
+        return f"{grouped(self.kernel, 3)}.normalized()"
 
 
-class Radial(_Wrapped):
+class Radial(Wrapped, Kernel):
     """k(x, y) = exp(-gamma d²), with d the distance in the space of `a`; ``a.radial(gamma)``.
 
     d² = a(x, x) + a(y, y) - 2 a(x, y) is computed in double precision because its terms cancel.
@@ -465,9 +319,4 @@ class Radial(_Wrapped):
         return math.expm1(min(self.gamma * absolute, 100.0)) + 8 * unit(np.float64) + unit(dtype)
 
     def __repr__(self) -> str:
-        return f"{_grouped(self.kernel, 3)}.radial({float(self.gamma)!r})"
-
-
-def _grouped(kernel: Kernel, binds: int) -> str:
-    """Return the repr, in brackets where it binds less tightly than its context requires."""
-    return f"({kernel!r})" if kernel._binds < binds else repr(kernel)
+        return f"{grouped(self.kernel, 3)}.radial({float(self.gamma)!r})"

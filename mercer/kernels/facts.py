@@ -5,7 +5,7 @@ the same facts as a built-in one is treated the same.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mercer.errors import KernelError
 from mercer.kernels.prepared import Prepared
@@ -84,6 +84,18 @@ class Facts(Similarity):
     wraps: Any = None
     over: Any = None
     ceiling: Any = None
+    _binds: ClassVar[int] = 3  # how tightly the repr binds: 1 sum, 2 product, 3 everything else
+
+    def suited(self, X: Any) -> Any:
+        """Return this kernel with open parameters chosen from the data; usually the kernel itself.
+
+        Examples
+        --------
+        >>> from mercer import kernels
+        >>> (2.0 * kernels.RBF()).suited([[0.0], [1.0], [2.0]])
+        2.0 * RBF(gamma=0.5)
+        """
+        return self
 
     @property
     def anchors(self) -> Prepared | None:

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import math
 import sys
+import time
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -14,12 +15,14 @@ import numpy.typing as npt
 from mercer import items
 from mercer.errors import InputError, KernelError
 from mercer.kernels.base import Kernel
+from mercer.kernels.memory import Values, afresh, in_use
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number, plain
 
 TRIAL_ITEMS = 3  # items on which a new function is tried before it is used
+MANY = 64  # calls whose mean tells what one takes
 UNDERFLOW = 87.0  # exp(-87) is the smallest normal float32
 
 
@@ -38,6 +41,12 @@ class _Called(Kernel):
     def _validate(self) -> None:
         require_two_arguments(self.function, self._maker)
         self._tried = False
+        self._seconds = 0.0
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call took lately, in seconds; 0 before the first."""
+        return self._seconds
 
     @property
     def label(self) -> str:
@@ -51,7 +60,8 @@ class _Called(Kernel):
         if not self._tried:
             sample = X[:TRIAL_ITEMS]
             values = np.empty((items.length(sample), items.length(sample)))
-            self._fill(sample, sample, values)
+            with afresh():  # both orders of each pair
+                self._fill(sample, sample, values)
             check_symmetry(self.label, values)
             self._tried = True
         return {"items": X}
@@ -98,15 +108,80 @@ class FunctionKernel(_Called):
             ) from error
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
-        for i, j in np.ndindex(out.shape):
-            out[i, j] = self._guarded(wide(X[i]), wide(Y[j]))
+        rows, columns = (axis.ravel() for axis in np.indices(out.shape))
+        out[:] = self._pairs(X, Y, rows, columns).reshape(out.shape)
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:
-        Q, X = P.items, R.items
+        rows, places = np.nonzero(ids >= 0)
         out = np.zeros(ids.shape, dtype)
-        for i, j in np.argwhere(ids >= 0):
-            out[i, j] = self._guarded(wide(Q[i]), wide(X[ids[i, j]]))
+        out[rows, places] = self._pairs(P.items, R.items, rows, ids[rows, places])
         return out
+
+    def _diag(self, P: Prepared, dtype: DType) -> Array:
+        looked = _Looked(P.items, np.arange(len(P)))
+
+        def call(some: Ids) -> Values:
+            return self._called(looked.of(some), looked.of(some))
+
+        memory = in_use()
+        if memory is None:
+            return call(np.arange(len(P))).astype(dtype)
+        return looked.own(memory.table(self), call).astype(dtype)
+
+    def _pairs(self, X: Any, Y: Any, rows: Ids, columns: Ids) -> Values:
+        """Return the values of pairs X[row], Y[column], from memory where one is open."""
+        left, right = _Looked(X, rows), _Looked(Y, columns)
+
+        def call(some: Ids) -> Values:
+            return self._called(left.of(some), right.of(some))
+
+        memory = in_use()
+        if memory is None or not self.symmetric:
+            return call(np.arange(len(rows)))
+        table = memory.table(self)
+        found, spared = table.values(left.numbers(table), right.numbers(table), call)
+        memory.saved += spared * self.call_seconds
+        return found
+
+    def _called(self, xs: list[Any], ys: list[Any]) -> Values:
+        """Return the values of as many pairs, and note how long a call takes."""
+        values = np.empty(len(xs))
+        if self._seconds and len(xs) < MANY:  # too few to tell more than is known
+            values[:] = [self._guarded(x, y) for x, y in zip(xs, ys, strict=True)]
+        elif self._seconds:
+            started = time.perf_counter()
+            values[:] = [self._guarded(x, y) for x, y in zip(xs, ys, strict=True)]
+            self._seconds = (time.perf_counter() - started) / len(xs)
+        else:  # the first ones: one of them may load a package, or be disturbed
+            times = np.empty(len(xs))
+            for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
+                started = time.perf_counter()
+                values[place] = self._guarded(x, y)
+                times[place] = time.perf_counter() - started
+            self._seconds = float(np.median(times)) if len(times) else 0.0
+        return values
+
+
+class _Looked:
+    """The items of some rows, each looked up once."""
+
+    def __init__(self, X: Any, rows: Ids) -> None:
+        some, self._places = np.unique(rows, return_inverse=True)
+        self._items = [wide(X[row]) for row in some.tolist()]
+        # arrays and other collections may make an object at each look
+        self._kept = isinstance(X, (list, tuple)) or getattr(X, "dtype", "") == "O"
+
+    def of(self, pairs: Ids) -> list[Any]:
+        """Return the items of some pairs."""
+        return [self._items[place] for place in self._places[pairs].tolist()]
+
+    def own(self, table: Any, call: Callable[[Ids], Values]) -> Values:
+        """Return the values of all items with themselves, of a memory."""
+        return np.asarray(table.own(self._items, self._kept, call))
+
+    def numbers(self, table: Any) -> Ids:
+        """Return the numbers that a memory has for the items of all pairs."""
+        return np.asarray(table.numbers(self._items, self._kept)[self._places])
 
 
 class DistanceKernel(FunctionKernel):
@@ -162,6 +237,7 @@ class GramKernel(_Called):
         self._roundings: set[float] = set()  # of all numbers that the function returned so far
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
+        started = time.perf_counter()
         try:
             values = np.asarray(self.function(wide(X), wide(Y)))
         except Exception as error:
@@ -177,6 +253,8 @@ class GramKernel(_Called):
                 f"{out.shape}."
             )
         self._roundings.add(_rounding(values.dtype))
+        if values.size >= MANY:
+            self._seconds = (time.perf_counter() - started) / values.size
         out[:] = values
 
     def _gather(self, P: Prepared, R: Prepared, ids: Ids, dtype: DType) -> Array:

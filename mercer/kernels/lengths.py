@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mercer.kernels.base import Kernel, _Changed
+from mercer.kernels.base import Kernel
+from mercer.kernels.compound import Changed
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.sampling import sampled
 from mercer.kernels.similarity import unit
@@ -17,7 +18,7 @@ PAIRED = 100  # items whose values tell how large a constant must be
 LARGER = 4  # times the largest of these values
 
 
-class Shifted(_Changed):
+class Shifted(Changed, Kernel):
     """k(x, y) = a(x, y) + constant, which ranks exactly as `a` does.
 
     A similarity such as minus a distance has k(x, x) ≤ 0, and so no angles; with a constant large

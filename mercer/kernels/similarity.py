@@ -59,6 +59,12 @@ class Similarity(Params):
         """How many threads to use at most: 1 if Python code runs for every pair, else None."""
         return 1 if self.runs_python else None
 
+    @property
+    def call_seconds(self) -> float:
+        """How long the Python functions of one pair take, in seconds; 0 if there are none."""
+        inside = self.get_params(deep=False).values() if self.runs_python else ()
+        return sum(one.call_seconds for one in inside if isinstance(one, Similarity))
+
     # ---- what users call
 
     @border

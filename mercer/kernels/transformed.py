@@ -17,7 +17,8 @@ import numpy.typing as npt
 from mercer import items
 from mercer.errors import InputError
 from mercer.items.values import require_good
-from mercer.kernels.base import CHANGES, Kernel, _Wrapped
+from mercer.kernels.base import CHANGES, Kernel
+from mercer.kernels.compound import Wrapped
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.sampling import sampled
 from mercer.kernels.similarity import Similarity
@@ -31,9 +32,10 @@ AS_KEPT = ("additive", "homogeneous", "power", "intersects", "is_learned", "over
 THE_SAME = ("explicit", "by_distance", "positive", "keeps_angles")
 
 
-class _OnChanged(_Wrapped):
+class _OnChanged(Wrapped, Kernel):
     """A kernel that compares items after they were changed."""
 
+    kernel: Kernel
     change: str
 
     def _validate(self) -> None:

@@ -7,7 +7,7 @@ from mercer.search import BoundScan, Everything
 
 
 def exact(
-    kernel: str | Kernel, *, n_landmarks: int = 1024, n_components: int = 128,
+    kernel: str | Kernel, *, n_landmarks: int | None = None, n_components: int = 128,
     landmarks: str = "random", seed: int = 0,
 ) -> Index:  # fmt: skip
     """Return an index whose answers are proven: no other item scores higher.
@@ -21,8 +21,9 @@ def exact(
     ----------
     kernel : str or Kernel
         A positive semi-definite similarity.
-    n_landmarks : int
+    n_landmarks : int, optional
         How many landmarks. More give tighter bounds, but every query is compared with all of them.
+        By default 1024, or fewer where the kernel calls a Python function.
     n_components : int
         Dimensions of the projection. More give tighter bounds and take more memory.
     landmarks : {"random", "kmeans++", "farthest"}

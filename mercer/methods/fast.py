@@ -2,14 +2,15 @@
 
 from mercer.codes import Product
 from mercer.embeddings import Euclidean
+from mercer.embeddings.kpca import USUAL
 from mercer.index import Index
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, get
 from mercer.search import Graph, Inverted, Scan
 
 
 def kpca_pq(
-    kernel: str | Kernel, *, n_bytes: int = 8, n_landmarks: int = 1024, n_components: int = 64,
-    balance: str = "permute", seed: int = 0,
+    kernel: str | Kernel, *, n_bytes: int = 8, n_landmarks: int | None = None,
+    n_components: int = 64, balance: str = "permute", seed: int = 0,
 ) -> Index:  # fmt: skip
     """Return an index with product codes of kernel PCA vectors (Bourrier et al. 2015, §4).
 
@@ -23,8 +24,9 @@ def kpca_pq(
         The similarity.
     n_bytes : int
         Bytes per code, which come on top of those of the item.
-    n_landmarks : int
-        How many landmarks; every query is compared with all of them.
+    n_landmarks : int, optional
+        How many landmarks; every query is compared with all of them. By default 1024, or where the
+        kernel calls a Python function, a quarter of the items and at most 256.
     n_components : int
         Dimensions of the projection.
     balance : {"permute", "deal", "none", "rotate", "opq"}
@@ -41,6 +43,9 @@ def kpca_pq(
     >>> index.search(X[:3], k=1, candidates=50).ids.ravel()
     array([0, 1, 2])
     """
+    kernel = get(kernel)
+    if n_landmarks is None and not kernel.runs_python:
+        n_landmarks = USUAL
     vectors = Euclidean(
         kernel, "kpca", n_components=n_components, n_landmarks=n_landmarks, seed=seed
     )

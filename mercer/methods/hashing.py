@@ -15,7 +15,7 @@ from mercer.search import Searcher
 
 
 def klsh(
-    kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int = 300,
+    kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int | None = None,
     subset: int | str | None = "auto", rank: int | None = None, scale: float | None = None,
     center: str = "both", normalize: bool = True, codes: str | Searcher = "asymmetric",
     seed: int = 0,
@@ -56,7 +56,7 @@ def klsh(
 
 def kpca_lsh(
     kernel: str | Kernel, *, n_bits: int = 256, n_components: int | None = None,
-    n_landmarks: int = 1024, hyperplanes: str = "orthogonal", landmarks: str = "random",
+    n_landmarks: int | None = None, hyperplanes: str = "orthogonal", landmarks: str = "random",
     normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
     """Return an index with hyperplanes through centred kernel PCA (Bourrier et al. 2015, §4.1).
@@ -130,7 +130,7 @@ def lsh(
 
 
 def rmmh(
-    kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int = 1024, n_items: int = 32,
+    kernel: str | Kernel, *, n_bits: int = 256, n_landmarks: int | None = None, n_items: int = 32,
     C: float = 1000.0, normalize: bool = True, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
     """Return an index with random maximum margin hashing (Bourrier et al. 2015, §3.2).
@@ -168,7 +168,7 @@ def rmmh(
 
 def fourier(
     kernel: str | Kernel, *, n_bits: int = 256, scale: float | None = None, n_components: int = 64,
-    n_landmarks: int = 300, codes: str | Searcher = "asymmetric", seed: int = 0,
+    n_landmarks: int | None = None, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
     """Return an index with binary Fourier codes: signs of random cosines.
 

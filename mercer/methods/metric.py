@@ -13,7 +13,7 @@ from mercer.search import Searcher
 
 def learned(
     kernel: str | Kernel, *, n_bits: int = 256, hyperplanes: str = "orthogonal",
-    n_landmarks: int = 1024, codes: str | Searcher = "asymmetric", seed: int = 0,
+    n_landmarks: int | None = None, codes: str | Searcher = "asymmetric", seed: int = 0,
 ) -> Index:  # fmt: skip
     """Return an index with hash functions for a learned metric (Kulis, Jain and Grauman 2009, §3).
 
@@ -33,8 +33,8 @@ def learned(
     hyperplanes : {"orthogonal", "gaussian"}
         How the hyperplanes are drawn; see `mercer.codes.Sign`. Those of `LearnedDirections` are
         Gaussian.
-    n_landmarks : int
-        Landmarks of kernel PCA; not used otherwise.
+    n_landmarks : int, optional
+        Landmarks of kernel PCA, see `mercer.embeddings.KernelPCA`; not used otherwise.
     codes : {"asymmetric", "hamming", "lists"} or Searcher
         How codes are searched; see `mercer.methods.coded`.
     seed : int

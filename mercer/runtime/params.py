@@ -107,7 +107,10 @@ class Params:
         return is_same(left, right)
 
     def __hash__(self) -> int:
-        return hash((type(self), repr(self)))
+        values = (getattr(self, name) for name in signature(type(self)))
+        return hash(
+            (type(self), *(hash(v) if isinstance(v, (Real, Params)) else 0 for v in values))
+        )
 
 
 def check_number(

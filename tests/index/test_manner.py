@@ -33,34 +33,44 @@ def _measured(monkeypatch):
 def slow_bounds(monkeypatch):
     """Let the stopwatch find that comparing everything is faster."""
 
-    def medians(manners, *args):
+    def times(manners, *args):
         measured(manners, *args)
         return [1.0 if one.everything else 2.0 for one in manners]
 
-    measured = manner._medians
-    monkeypatch.setattr(manner, "_medians", medians)
+    measured = manner._times
+    monkeypatch.setattr(manner, "_times", times)
 
 
 def test_bounds_must_be_faster_by_more_than_chance(monkeypatch):
     for times, expected in (([1.0, 1.1, 2.0], "all items"), ([1.0, 1.3, 2.0], "by bounds")):
-        monkeypatch.setattr(manner, "_medians", lambda manners, *_, t=times: t[: len(manners)])
+        monkeypatch.setattr(manner, "_times", lambda manners, *_, t=times: t[: len(manners)])
         index = mercer.exact(kernels.RBF(gamma=2.0)).fit(CUBE).add(CUBE)
         assert index.info()["manner"].startswith(expected)
 
 
-def test_manners_take_turns(monkeypatch):
-    """The median of several turns is not fooled by one that was disturbed."""
-    # the first two calls do not count
-    clock, order = iter(np.cumsum([0, 5, 0, 5, 0, 1, 0, 2, 0, 9, 0, 2, 0, 1, 0, 2])), []
-    monkeypatch.setattr(manner.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(manner, "TURNS", 3)
-    monkeypatch.setattr(manner, "SPENT", np.inf)
+def timed(monkeypatch, *seconds):
+    """Return what is found if asking takes these seconds each time, and who was asked."""
+    clock = iter(np.cumsum([one for pair in seconds for one in (0, pair)]))
+    order = []
+    monkeypatch.setattr(manner, "clock", lambda: next(clock))
     search = SimpleNamespace(best=lambda *_, everything: order.append(everything))
     monkeypatch.setattr(manner, "Search", lambda *_: search)
     monkeypatch.setattr(manner.Manner, "of", lambda self, recipe: recipe)
     asked = [Manner(1), Manner(1, everything=True)]
-    assert manner._medians(asked, None, None, [0] * 4) == [1, 2]
+    return manner._times(asked, None, None, []), order
+
+
+def test_manners_take_turns(monkeypatch):
+    """The least of several turns is not fooled by those that were disturbed, or came first."""
+    least, order = timed(monkeypatch, 7, 5, 1, 2, 9, 2, 3, 8)
+    np.testing.assert_allclose(least, [1, 2])
     assert order == [False, True] * 4
+
+
+def test_a_manner_that_is_far_behind_is_not_asked_again(monkeypatch):
+    least, order = timed(monkeypatch, 9, 5, 1, 5, 2, 3)
+    np.testing.assert_allclose(least, [1, 5])
+    assert order == [False, True, False, True, False, False]
 
 
 def test_everything_is_compared_where_that_is_faster(slow_bounds):

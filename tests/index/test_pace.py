@@ -40,6 +40,9 @@ def test_work_is_timed_for_one_query():
     assert 0.005 <= pace.seconds < 0.05
     assert pace.timed(work)([0.0] * 4) == 4
     assert pace.seconds < 0.005
+    known = pace.seconds
+    assert pace.timed(work)([0.02]) == 1  # asked alone: not timed
+    assert pace.seconds == known
 
 
 def test_quick_queries_stay_on_one_thread(monkeypatch):

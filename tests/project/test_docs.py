@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -24,6 +26,10 @@ BLOCK = re.compile(
 )
 
 
+# commands and, right after each, what it prints
+CONSOLE = re.compile(r"^```console\n(?P<lines>.*?)^```$", re.M | re.S)
+
+
 class Block(NamedTuple):
     line: int  # how many lines stand before the code
     code: str
@@ -36,6 +42,27 @@ def blocks_of(page: Path) -> list[Block]:
         Block(text.count("\n", 0, found.start("code")), found["code"], found["printed"])
         for found in BLOCK.finditer(text)
     ]
+
+
+def commands_of(page: Path) -> list[tuple[int, str, str]]:
+    """Return the commands whose output is shown: line, command and what it prints."""
+    text, found = page.read_text(encoding="utf-8"), []
+    for block in CONSOLE.finditer(text):
+        line = text.count("\n", 0, block.start("lines"))
+        for one in block["lines"].split("$ ")[1:]:
+            command, _, printed = one.partition("\n")
+            found += [(line, command, printed)] if printed.strip() else []
+    return found
+
+
+def run_command(command: str) -> str:
+    """Run a command of this environment, and return what it printed."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=True,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+    return done.stdout.strip()
 
 
 def run(block: Block, page: Path, namespace: dict[str, Any]) -> str:
@@ -60,10 +87,21 @@ def test_page_runs(page, tmp_path, monkeypatch):
     module = types.ModuleType(page.stem)  # so that what a page defines can be pickled
     monkeypatch.setitem(sys.modules, page.stem, module)
     namespace = vars(module)
+    commands = commands_of(page)
     for block in blocks_of(page):
+        while commands and commands[0][0] < block.line:
+            check_command(page, *commands.pop(0))
         printed = run(block, page, namespace)
         if block.printed is not None and not agrees(printed, block.printed):
             pytest.fail(f"{page.name}:{block.line} printed\n{printed}\nnot\n{block.printed}")
+    for command in commands:
+        check_command(page, *command)
+
+
+def check_command(page: Path, line: int, command: str, expected: str) -> None:
+    printed = run_command(command)
+    if not agrees(printed, expected):
+        pytest.fail(f"{page.name}:{line}: {command} printed\n{printed}\nnot\n{expected}")
 
 
 @pytest.mark.parametrize("cls", NAMES.values(), ids=lambda cls: cls.__name__)
@@ -77,7 +115,6 @@ def test_every_kernel_is_described(cls):
 
 @pytest.mark.parametrize("name", ["items", "kernels"])  # the others list their names themselves
 def test_every_public_name_is_in_the_reference(name):
-    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    section = text.split(f"\n## mercer.{name}\n")[1].split("\n## ")[0]
+    section = (ROOT / "docs" / "api" / f"{name}.md").read_text(encoding="utf-8")
     public = set(getattr(mercer, name).__all__) - {"Ragged"}  # of mercer itself
     assert [word for word in sorted(public) if not re.search(rf"\b{word}\b", section)] == []
