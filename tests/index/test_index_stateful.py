@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from unittest import mock
 
 import numpy as np
@@ -26,12 +28,19 @@ class Changes(RuleBasedStateMachine):
     """Rows of a pool are added and removed; `live` maps ids to rows in the order of the index."""
 
     ratio = recipe.RATIO
+    opens = False
 
     @initialize(kernel=st.sampled_from(sorted(GRAMS)), words=st.booleans(),
                 n_components=st.sampled_from([1, 4, 64]))  # fmt: skip
     def start(self, kernel, words, n_components):
         self.kernel, self.words, self.n_components = kernel, words, n_components
         self.index, self.live = self.fresh(), {}
+        if self.opens:
+            self.folder = tempfile.mkdtemp()
+            self.waiting = mock.patch("os.fsync")  # no test pulls the plug
+            self.waiting.start()
+            self.index.save(self.folder)
+            self.index, self.reader = mercer.open(self.folder), mercer.load(self.folder)
 
     def fresh(self):
         made = mercer.exact(KERNELS[self.kernel], n_landmarks=12, n_components=self.n_components)
@@ -159,6 +168,40 @@ class ManySegments(Changes):
     ratio = 0
 
 
+class Durable(Changes):
+    """As before, but of an index that is open, and of what others find in its folder."""
+
+    opens = True
+
+    @rule()
+    @precondition(lambda self: self.live)
+    def update_half(self):
+        names = list(self.live)[::2]
+        rows = list(self.live.values())[-len(names) :]
+        self.index.update(POOL[rows], names)
+        self.live |= dict(zip(names, rows, strict=True))
+
+    @rule()
+    def reopen(self):
+        self.index.close()
+        self.index = mercer.open(self.folder)
+
+    @invariant()
+    def readers_find_the_same(self):
+        if not hasattr(self, "index"):
+            return
+        for reader in (mercer.load(self.folder), self.reader.reload()):
+            found, expected = reader.search(QUERIES, 4), self.index.search(QUERIES, 4)
+            np.testing.assert_array_equal(found.ids, expected.ids)
+            np.testing.assert_array_equal(found.scores, expected.scores)
+
+    def teardown(self):
+        if hasattr(self, "index"):
+            self.index.close()
+            self.waiting.stop()
+            shutil.rmtree(self.folder)
+
+
 SETTINGS = settings(
     max_examples=15, stateful_step_count=15, deadline=None, derandomize=True, database=None,
     suppress_health_check=list(HealthCheck),
@@ -166,4 +209,6 @@ SETTINGS = settings(
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.EmptyIndexWarning")
 TestChanges = Changes.TestCase
 TestManySegments = ManySegments.TestCase
+TestDurable = Durable.TestCase
 TestChanges.settings = TestManySegments.settings = SETTINGS
+TestDurable.settings = settings(SETTINGS, max_examples=8, stateful_step_count=12)
