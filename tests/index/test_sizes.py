@@ -8,7 +8,7 @@ import scipy.sparse
 
 import mercer
 from mercer import kernels
-from mercer.store import reading
+from mercer.store import parts as stored
 
 X = np.random.default_rng(0).random((500, 16)).astype(np.float32)
 FEW = {"n_landmarks": 40}
@@ -29,7 +29,7 @@ PARTS = {
 
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_take_what_their_arrays_take(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "SMALL", 0)  # small files are mapped too
+    monkeypatch.setattr(stored, "SMALL", 0)  # small files are mapped too
     make, expected = PARTS[name]
     index = make().fit(X).add(X[:300]).add(X[300:])
     found = sizes(index)
