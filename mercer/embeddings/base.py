@@ -9,6 +9,7 @@ import numpy.typing as npt
 from mercer import items, kernels
 from mercer.errors import InputError
 from mercer.kernels import Kernel, Prepared
+from mercer.kernels.announcing import announce
 from mercer.runtime import parallel
 from mercer.runtime.border import border
 from mercer.runtime.lazy import forget, lazy
@@ -100,7 +101,9 @@ class Embedding(Params):
         n_jobs, show_progress
             As in `mercer.Index`.
         """
-        return self._transform(self._prepared(X))
+        P = self._prepared(X)
+        announce(self.compared, len(P) * self.n_landmarks_, f"transform, {len(P):,} items")
+        return self._transform(P)
 
     def diag(self, P: Prepared) -> npt.NDArray[np.float64]:
         """Return k(x, x) of items, which the squared lengths of their vectors stand for."""

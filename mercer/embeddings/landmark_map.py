@@ -47,7 +47,6 @@ class LandmarkMap(Embedding):
     def _transform(self, P: Prepared) -> Floats:
         kernel = self.compared
         kernel.require_alike(P, self.landmarks_, ("the items", "the landmarks"))
-        announce(kernel, len(P) * len(self.landmarks_), f"embedding {len(P):,} items")
         out = np.empty((len(P), self._width), np.float32)
         weights, offsets = self._affine
 

@@ -17,6 +17,7 @@ from mercer.index.segment import Segment
 from mercer.index.segments import Segments
 from mercer.index.views import DOUBLE, SINGLE, Doubles, View
 from mercer.kernels import Kernel, Prepared
+from mercer.kernels.announcing import announce
 from mercer.methods import brute
 from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Array, DType, Ids
@@ -73,6 +74,8 @@ def ground_truth(
     k = places(k, items.length(X))
     made = brute(suited)
     recipe = Recipe(suited, made.embedding, made.searcher)
+    n = items.length(X)
+    announce(suited, len(P) * n, f"comparing {len(P):,} queries with {n:,} items")
     comparison = Comparison(recipe, P, min(k, items.length(X)))
     seen = _Seen(items.length(X))
     with progress.bar("comparing all pairs", items.length(X)) as advance:

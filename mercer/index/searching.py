@@ -17,6 +17,7 @@ from mercer.index.segments import Segments
 from mercer.index.settling import Settled, double_rounding, settle
 from mercer.index.views import Queries, View
 from mercer.kernels import Prepared
+from mercer.kernels.announcing import announce
 from mercer.kernels.similarity import unit
 from mercer.runtime import parallel, progress
 from mercer.runtime.arrays import Array
@@ -80,7 +81,10 @@ class Search:
             return estimated(self.recipe, self.segments, P, views, k, effort)
         kept = max(1, min(k, sum([view.n_allowed for view in views])))
         if everything or (candidates is None and self.recipe.exhaustive):
-            return self._compared(self._prepared(Q, views), views, kept, k)
+            P = self._prepared(Q, views)
+            n = sum(view.n_allowed for view in views)
+            announce(self.recipe.kernel, len(P) * n, f"search, {len(P):,} queries")
+            return self._compared(P, views, kept, k)
 
         def answer(ranking: Ranking) -> Matches:
             if candidates is None and self.recipe.bounded:
@@ -116,6 +120,8 @@ class Search:
         """
         kernel, P = self.recipe.kernel, self._prepared(Q, views)
         n, n_jobs = len(P), kernel.n_jobs
+        each = self.recipe.embedding.n_landmarks_ + usual_candidates(k)
+        announce(kernel, n * each, f"search, {n:,} queries")
         step = min(QUERIES, KEPT // (k + SPARE), -(-n // self.pace.threads(n, n_jobs)))
         if listed:
             step = min(step, LISTED // max(1, *(view.n_rows for view in views), 1))

@@ -15,6 +15,7 @@ from mercer import items
 from mercer.errors import InputError, KernelError
 from mercer.items.verbs import share_memory
 from mercer.kernels._loops import all_finite, mark_missing
+from mercer.kernels.announcing import announce
 from mercer.kernels.prepared import Prepared, same
 from mercer.runtime import parallel
 from mercer.runtime.arrays import Array, DType, Ids
@@ -125,6 +126,8 @@ class Similarity(Params):
         self.require_alike(P, R)
         out = np.empty((len(P), len(R)), _float(dtype))
         mirrored = R is P and self.symmetric
+        n_calls = len(P) * len(R) // (1 + mirrored)
+        announce(self, n_calls, f"comparing {len(P):,} with {len(R):,} items")
         height = min(self.tile_shape[0], -(-len(P) // parallel.count(self.n_jobs)))
         tiles = [
             (rows, columns)

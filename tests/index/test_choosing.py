@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from xml.etree import ElementTree
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import mercer
 from mercer import evaluate, kernels
-from mercer.errors import InputError, NotFittedError
+from mercer.errors import InputError, NotFittedError, SlowKernelWarning
 from mercer.index.ways import WAYS
 
 K = 10
@@ -215,3 +216,21 @@ def test_ways_are_the_public_functions_with_their_defaults(name):
     embedding, searcher = WAYS[name].parts(kernels.Chi2(), 3)
     embedding.set_params(kernel=made.embedding.kernel)
     assert (made.embedding, made.searcher) == (embedding, searcher)
+
+
+def test_items_that_cannot_be_stored_are_weighed_and_announced_once():
+    rng = np.random.default_rng(0)
+    X = [frozenset(rng.integers(0, 40, 12).tolist()) for _ in range(1100)]
+    kernel = kernels.from_function(lambda x, y: len(x & y) / len(x | y), psd=True)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        kernel.prepare(X)
+        kernel._seconds = 1e-3
+        kernel._called = lambda xs, ys: np.array(list(map(kernel.function, xs, ys)))
+        index = mercer.auto(kernel, memory=10**9).fit(X).add(X)
+    slow = [one for one in said if one.category is SlowKernelWarning]
+    assert len(slow) == 1
+    assert str(slow[0].message).startswith("auto, 1,100 items: about ")
+    assert slow[0].filename == __file__
+    assert index.explain().tried[0].bytes_an_item > 0
+    np.testing.assert_array_equal(index.search(X[:9], 1).ids[:, 0], range(9))

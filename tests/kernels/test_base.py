@@ -211,3 +211,11 @@ def test_hash_agrees_with_equality():
     assert hash(kernels.RBF(gamma=1)) == hash(kernels.RBF(gamma=1))
     assert len({kernels.Tanimoto(), kernels.Tanimoto(), kernels.Tversky()}) == 2
     assert kernels.Chi2() != "chi2"
+
+
+def test_equal_kernels_are_one_key():
+    pairs = [(kernels.RBF(gamma=2), kernels.RBF(gamma=2.0)), (kernels.Chi2(), kernels.Chi2())]
+    for one, other in pairs:
+        assert one == other
+        assert len({one, other}) == len({one.normalized(), other.normalized()}) == 1
+    assert len({kernels.RBF(gamma=2), kernels.RBF(gamma=3)}) == 2

@@ -36,7 +36,9 @@ def test_batches_are_compared_with_landmarks_once():
     for first in range(0, 300, 100):
         index.add(X[first : first + 100])
     both = {frozenset(pair) for pair in pairs}
-    assert len(pairs) <= len(both) + 9 + 16  # those that show whether it is symmetric
+    assert (
+        len(pairs) <= len(both) + 50 + 9 + 16
+    )  # k(x, x) of landmarks; what shows that it is symmetric
 
 
 @pytest.mark.parametrize("method", ["exact", "klsh", "inverted"])
@@ -81,7 +83,7 @@ def test_items_of_any_kind_are_known_again(kind):
         np.testing.assert_array_equal(kernel.score(P, P, np.arange(30)[:, None])[:, 0],
                                       kernel.diag(P))  # fmt: skip
     different = len({np.asarray(x).tobytes() if kind != "objects" else id(x) for x in X})
-    assert len(seen) <= different * (different + 1) // 2
+    assert len(seen) <= different * (different + 1) // 2 + len(X)  # k(x, x) once more
     np.testing.assert_array_equal(whole, expected)
     np.testing.assert_array_equal(half, expected[:20, 10:])
 
@@ -202,7 +204,7 @@ def test_long_work_is_announced_once_and_takes_fewer_landmarks():
         SlowKernelWarning, match=r"add, 400 items: about 25,600 calls.*about 26 seconds"
     ):
         index.add(X[:400])
-    with pytest.warns(SlowKernelWarning, match=r"embedding 300 items: about 19,200 calls"):
+    with pytest.warns(SlowKernelWarning, match=r"search, 300 queries: about 49,200 calls"):
         index.search(X[:300])
 
 
@@ -213,6 +215,24 @@ def test_what_is_asked_for_is_done_and_quick_work_is_not_announced():
         kernel = kernels.from_function(overlap, psd=True)
         assert mercer.exact(kernel).fit(X)._known.embedding.n_landmarks_ == 150
         assert mercer.exact(kernel, n_landmarks=200).fit(X)._known.embedding.n_landmarks_ == 200
+
+
+def test_comparisons_that_users_ask_for_are_announced():
+    X = texts(200)
+    kernel = slow(kernels.from_function(overlap, psd=True), 1e-3)
+    with pytest.warns(SlowKernelWarning, match="comparing 200 with 200 items: about 20,000 calls"):
+        kernel(X)
+    with pytest.warns(SlowKernelWarning, match="comparing 100 queries with 200 items: about 20,0"):
+        mercer.evaluate.ground_truth(kernel, X, X[:100], 3)
+    brute = mercer.brute(kernel).fit(X).add(X)
+    with pytest.warns(SlowKernelWarning, match="search, 100 queries: about 20,000 calls") as said:
+        brute.search(X[:100], 3)
+    assert [one.filename for one in said] == [__file__]
+    embedding = mercer.embeddings.KernelPCA(kernel, n_landmarks=60)
+    with pytest.warns(SlowKernelWarning, match="comparing 200 with 60 items"):
+        embedding.fit(X)
+    with pytest.warns(SlowKernelWarning, match="transform, 200 items: about 12,000 calls"):
+        embedding.transform(X)
 
 
 @pytest.mark.parametrize(
