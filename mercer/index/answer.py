@@ -28,6 +28,8 @@ class Answer:
         As in `Matches`.
     tolerance, probability : float
         As in `Matches`.
+    payload : list of dict, optional
+        The records of the items; None if no item of the index has one.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Answer:
     landmark_evaluations: int
     tolerance: float
     probability: float
+    payload: list[dict[str, Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

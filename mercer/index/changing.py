@@ -8,6 +8,7 @@ from typing import Any, Self
 from mercer.index import compacting, streaming
 from mercer.index.damage import tells_damage
 from mercer.index.keeping import Keeping
+from mercer.index.payload import Payload
 from mercer.index.segments import Segments
 from mercer.items import require_columns
 from mercer.runtime import parallel
@@ -29,8 +30,8 @@ class Changing(Keeping):
     @tells_damage
     @parallel.without_blas_threads
     def add(
-        self, X: Any, ids: Any = None, *, memory: int | None = None, n_jobs: int | None = None,
-        show_progress: bool | None = None,
+        self, X: Any, ids: Any = None, *, payload: Any = None, memory: int | None = None,
+        n_jobs: int | None = None, show_progress: bool | None = None,
     ) -> Self:  # fmt: skip
         """Add items and return self.
 
@@ -43,6 +44,9 @@ class Changing(Keeping):
         ids : array_like of int or str, shape (len(X),), optional
             The ids of the items, all different; by default numbers, from 0 or from the largest on.
             Not for iterators.
+        payload : list of dict, optional
+            A record for each item, of values that JSON knows: returned with answers
+            (`Matches.payload`), and asked for by `where`. Not for iterators.
         memory : int, optional
             Bytes that adding to an index that is open (`mercer.open`) may take, 1 GiB by default.
             Mapped files and iterators are then added in blocks, each a change of its own. If that
@@ -50,9 +54,11 @@ class Changing(Keeping):
         """
         with self._changing.held():
             self._state.fitted("add")
-            source = streaming.source(X, ids, self._state.recipe, memory, self._writer is not None)
+            source = streaming.source(
+                X, ids, payload, self._state.recipe, memory, self._writer is not None
+            )
             if source is None:
-                self._add(X, ids, self._state.segments, self._state.unfinished)
+                self._add((X, ids, payload), self._state.segments, self._state.unfinished)
             else:
                 self._add_all(source)
         return self
@@ -61,8 +67,9 @@ class Changing(Keeping):
     @tells_damage
     @parallel.without_blas_threads
     def update(
-        self, X: Any, ids: Any, *, n_jobs: int | None = None, show_progress: bool | None = None
-    ) -> Self:
+        self, X: Any, ids: Any, *, payload: Any = None, n_jobs: int | None = None,
+        show_progress: bool | None = None,
+    ) -> Self:  # fmt: skip
         """Replace the items that have these ids, all at once, and return self.
 
         Parameters
@@ -71,6 +78,8 @@ class Changing(Keeping):
             What to put in their places.
         ids : array_like of int or str, shape (len(X),)
             Which items, each once; unknown ids are an error.
+        payload : list of dict, optional
+            Their records, in place of those they had.
 
         Examples
         --------
@@ -82,7 +91,7 @@ class Changing(Keeping):
         """
         with self._changing.held():
             kept = self._state.fitted("update")[1].without(ids)
-            self._add(X, ids, kept, self._state.unfinished)
+            self._add((X, ids, payload), kept, self._state.unfinished)
         return self
 
     @border
@@ -124,23 +133,25 @@ class Changing(Keeping):
     # ---- steps
 
     def _add(
-        self, X: Any, ids: Any, segments: Segments, unfinished: streaming.Unfinished,
+        self, new: streaming.New, segments: Segments, unfinished: streaming.Unfinished,
         joins: bool = True,
     ) -> None:  # fmt: skip
         """Add items to these segments."""
+        X, ids, payload = new
         recipe, _ = self._state.fitted("add")
         require_columns(self._state.columns, X)
         P = recipe.kernel.prepare(X, copy=True)
-        names = segments.new_ids(ids, len(P))
+        names, records = segments.new_ids(ids, len(P)), Payload.of(payload, len(P))
         with self._state.adding(len(P)):
-            new = segments.with_last(recipe.build(P, names))
+            built = replace(recipe.build(P, names), payload=records)
+            grown = segments.with_last(built)
             if joins and not self._compacts:
-                new = recipe.tidied(new, self._writer is not None)
-            state = replace(self._state, unfinished=unfinished).changed(new)
+                grown = recipe.tidied(grown, self._writer is not None)
+            state = replace(self._state, unfinished=unfinished).changed(grown)
         self._become(state)
 
     def _add_all(self, source: streaming.Source) -> None:
         """Add the blocks of a source, those that are there already excepted."""
-        for X, ids, unfinished in source.blocks(self._state.unfinished):
-            self._add(X, ids, self._state.segments, unfinished, not source.large)
+        for new, unfinished in source.blocks(self._state.unfinished):
+            self._add(new, self._state.segments, unfinished, not source.large)
             self._map()

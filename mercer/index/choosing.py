@@ -15,6 +15,7 @@ from mercer.index.curve import Curve, Setting, lower_bound
 from mercer.index.explanation import Explanation, Tried
 from mercer.index.measuring import Truth, climbed, found
 from mercer.index.pace import Pace
+from mercer.index.payload import joined
 from mercer.index.recipe import Recipe
 from mercer.index.searching import Search
 from mercer.index.segments import Segments
@@ -95,6 +96,7 @@ class _Choosing:
         self.started = time.perf_counter()
         self.P = Prepared.join([segment.live_items() for segment in segments.members])
         self.ids = segments.ids
+        self.records = joined([(one.payload, one.live_rows) for one in segments.members])
         self.foreign = queries is not None
         drawn = self._drawn(queries)
         n_asked = max(1, min(ASKED, len(drawn) // 3))
@@ -193,7 +195,8 @@ class _Choosing:
         started = clock()
         recipe = Recipe.fitted(self.kernel, *way.parts(self.kernel, self.aim.seed), learned)
         ids = self.ids if len(P) == len(self.ids) else np.arange(len(P))
-        segments = Segments((recipe.build(P, ids),), self.next_id)
+        payload = self.records if ids is self.ids else None
+        segments = Segments((replace(recipe.build(P, ids), payload=payload),), self.next_id)
         seconds = clock() - started
         return _Trial(way, recipe, segments, times * seconds, int(times * held(segments)))
 

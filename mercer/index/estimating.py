@@ -55,6 +55,7 @@ def estimated(
     nothing = np.zeros(len(P))
     return Matches(
         ids=segments.names(rows),
+        payload=segments.records(rows),
         scores=scores,
         distances=np.full_like(scores, np.nan),
         exact=nothing.astype(bool),

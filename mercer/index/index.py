@@ -182,8 +182,10 @@ class Index(Changing):
             The share of the true items to find, in place of `candidates` and `effort`: they are
             chosen by what was measured when items were added, with a margin for its chance errors.
             Where no setting is known to find so much, everything is compared.
-        where : array_like, optional
-            Which items may be found: their ids, or a mask over `ids`.
+        where : array_like or dict, optional
+            Which items may be found: their ids, a mask over `ids`, or what their records say, such
+            as ``{"year": {">=": 2000}, "class": {"in": ["a", "b"]}, "kind": "photo"}``. Operators
+            are ==, !=, <, <=, >, >= and in; all conditions must hold.
         relaxed : bool
             Whether to accept the probability given to `calibrate` in return for fewer kernel values
             (Bourrier et al. 2015, eq. 28). No answer is then `exact`.
@@ -221,8 +223,8 @@ class Index(Changing):
             The queries.
         score : float
             The least kernel value.
-        where : array_like, optional
-            Which items may be found: their ids, or a mask over `ids`.
+        where : array_like or dict, optional
+            Which items may be found: their ids, a mask over `ids`, or what their records say.
 
         Returns
         -------

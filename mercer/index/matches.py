@@ -17,6 +17,7 @@ from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.border import border
 
 WHOLE = ("kernel", "recall", "estimated")  # fields that hold for all queries
+SOME = "payload"  # a field that may be None
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,9 @@ class Matches:
         The share of the true items that such a search is expected to find, as measured on a sample
         of the items (or on the `queries` given to `Index.fit`); 1 if all answers are exact, None if
         it is not known.
+    payload : ndarray of object, shape (n_queries, k), optional
+        The record of each item that was found, a dict, as it was given to `Index.add`; None where
+        there is no item. None itself if no item of the index has a record.
     estimated : bool
         Whether scores are estimates by codes, because the index does not keep its items: larger is
         more similar, but they are not kernel values, and there are no distances.
@@ -82,6 +86,7 @@ class Matches:
     kernel: str
     recall: float | None = None
     estimated: bool = False
+    payload: Array | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -95,7 +100,9 @@ class Matches:
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             return self._answer(int(key))
         rows = key if isinstance(key, slice) else np.asarray(key)
-        return replace(self, **{name: getattr(self, name)[rows] for name in self._arrays()})
+        cut = None if self.payload is None else self.payload[rows]
+        arrays = {name: getattr(self, name)[rows] for name in self._arrays()}
+        return replace(self, payload=cut, **arrays)
 
     def __iter__(self) -> Iterator[Answer]:
         return (self._answer(query) for query in range(len(self)))
@@ -118,12 +125,14 @@ class Matches:
         values = {name: getattr(self, name)[query] for name in self._arrays()}
         taken = self._taken[query]
         lists = {name: values.pop(name)[taken] for name in ("ids", "scores", "distances")}
-        return Answer(**lists, **{name: value.item() for name, value in values.items()})
+        records = None if self.payload is None else self.payload[query][taken].tolist()
+        rest = {name: value.item() for name, value in values.items()}
+        return Answer(**lists, **rest, payload=records)
 
     @classmethod
     def _arrays(cls) -> list[str]:
         """Return the names of what has one row for each query."""
-        return [field.name for field in fields(cls) if field.name not in WHOLE]
+        return [field.name for field in fields(cls) if field.name not in (*WHOLE, SOME)]
 
     def to_list(self) -> list[list[tuple[Any, float]]]:
         """Return ``(id, score)`` pairs, query by query, without the empty places.
@@ -171,7 +180,10 @@ class Matches:
             for name in cls._arrays()
         }
         first = blocks[0]
-        return cls(**arrays, kernel=first.kernel, recall=_least(blocks), estimated=first.estimated)
+        return cls(
+            **arrays, kernel=first.kernel, recall=_least(blocks), estimated=first.estimated,
+            payload=_records(blocks, 0),
+        )  # fmt: skip
 
     @classmethod
     @border
@@ -194,6 +206,7 @@ class Matches:
         )
         places = np.tile(np.arange(ids.shape[1]), (len(ids), 1))
         order = topk.ordered(places, scores)[0][:, :k]
+        records = _records(answers, 1)
         return cls(
             ids=np.take_along_axis(ids, order, 1),
             scores=np.take_along_axis(scores, order, 1),
@@ -206,6 +219,7 @@ class Matches:
             kernel=answers[0].kernel,
             recall=_least(answers),
             estimated=answers[0].estimated,
+            payload=None if records is None else np.take_along_axis(records, order, 1),
         )
 
     def __repr__(self) -> str:
@@ -224,6 +238,15 @@ class Matches:
         share = "estimated by codes, " if self.estimated else share
         work = f"{self.evaluations.mean():.0f} evaluations each" if queries else "no queries"
         return f"Matches({queries} queries, k={k}, {share}{work})"
+
+
+def _records(several: Sequence[Matches], axis: int) -> Array | None:
+    """Return the records of several answers, below each other or beside each other."""
+    if all(one.payload is None for one in several):
+        return None
+    held = [np.full(one.ids.shape, None) if one.payload is None else one.payload
+            for one in several]  # fmt: skip
+    return np.concatenate(held, axis=axis)
 
 
 def _least(answers: Sequence[Matches]) -> float | None:

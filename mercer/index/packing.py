@@ -100,5 +100,6 @@ def _pack_rows(segment: Segment, recipe: Recipe) -> dict[str, Any]:
         "own": segment.diag,
         "rows": {name: plain(value) for name, value in segment.rows.kept().items()},
         "ids": segment.ids,
+        "payload": None if segment.payload is None else segment.payload.pack(),
         "samples": samples(segment.items) if own else None,
     }

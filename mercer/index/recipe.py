@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mercer import items, kernels
 from mercer.embeddings import Embedding
 from mercer.errors import InputError
+from mercer.index.payload import joined
 from mercer.index.precision import warn_of_rounding
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
@@ -140,10 +141,11 @@ class Recipe:
         ids = np.concatenate([segment.live_ids for segment in segments])
         kept = [segment.live_rows for segment in segments]
         rows = self.searcher.join([segment.rows for segment in segments], kept)
+        records = joined([(s.payload, one) for s, one in zip(segments, kept, strict=True)])
         if rows is None:
-            return self.build(P, ids)
+            return replace(self.build(P, ids), payload=records)
         diag = np.concatenate([segment.live_diag() for segment in segments])
-        return Segment(P, diag, rows, ids, np.zeros(len(ids), bool))
+        return Segment(P, diag, rows, ids, np.zeros(len(ids), bool), records)
 
     def tidied(self, segments: Segments, written: bool = False) -> Segments:
         """Join the last segments, so that each has several times as many rows as all after it.

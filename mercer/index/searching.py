@@ -198,6 +198,7 @@ class Search:
         landmarks.fill(self.recipe.embedding.n_landmarks_ if self.embeds else 0)
         return Matches(
             ids=self.segments.names(rows),
+            payload=self.segments.records(rows),
             scores=scores.astype(np.float32),
             distances=distances.astype(np.float32),
             exact=proven,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer.errors import InputError, StoreError
+from mercer.index.payload import Payload
 from mercer.kernels import Kernel, Prepared
 from mercer.runtime.arrays import Array, Ids
 from mercer.runtime.lazy import lazy
@@ -35,6 +36,8 @@ class Segment:
         What users call the items.
     removed : ndarray of bool, shape (n,)
         Which items were removed; the others are live.
+    payload : Payload, optional
+        The records that the items carry.
     """
 
     items: Prepared
@@ -42,6 +45,7 @@ class Segment:
     rows: Rows
     ids: Array
     removed: Mask
+    payload: Payload | None = None
 
     def __len__(self) -> int:
         """Return the number of live items."""
@@ -101,6 +105,14 @@ class Segment:
             places = np.searchsorted(self.ids, ids, sorter=self._order)
             rows = self._order[places.clip(max=len(self.ids) - 1)]
         return np.where((self.ids[rows] == ids) & ~self.removed[rows], rows, -1)
+
+    def records(self, rows: Ids) -> list[dict[str, Any]]:
+        """Return the records of some rows, empty for items without one."""
+        return [{} for _ in rows] if self.payload is None else self.payload.records(rows)
+
+    def live_records(self) -> list[dict[str, Any]] | None:
+        """Return the records of the live items; None if no item has one."""
+        return None if self.payload is None else self.records(self.live_rows)
 
     def listed(self, rows: Ids) -> Ids:
         """Return those rows that are not -1, each once, increasing."""

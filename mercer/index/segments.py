@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.index.payload import conditions
 from mercer.index.segment import Segment, as_ids
 from mercer.index.views import View
 from mercer.kernels import Prepared
@@ -60,6 +61,18 @@ class Segments:
             named[inside] = segment.ids[rows[inside] - first]
             first += len(segment.ids)
         return named
+
+    def records(self, rows: Array) -> Array | None:
+        """Return the record of each of some rows, None for rows of -1; None if there are none."""
+        if all(segment.payload is None for segment in self.members):
+            return None
+        found = np.full(rows.shape, None, object)
+        first = 0
+        for segment in self.members:
+            inside = (rows >= first) & (rows < first + len(segment.ids))
+            found[inside] = segment.records(rows[inside] - first)
+            first += len(segment.ids)
+        return found
 
     def items(self, ids: Any) -> Prepared:
         """Return the items with these ids, in this order; unknown ids are an error."""
@@ -161,12 +174,30 @@ class Segments:
 
     def _filtered(self, allowed: Any) -> list[Allowed]:
         """Return which rows of each segment are live and allowed."""
+        if isinstance(allowed, Mapping):
+            return self._fulfilling(allowed)
         given = np.asarray(allowed)
         if given.dtype == bool:
             return self._flagged(given)
         rows = self._rows(self._same_type(as_ids(given)))
         pairs = zip(self.members, rows, strict=True)
         return [Allowed(segment.listed(some), len(segment.ids)) for segment, some in pairs]
+
+    def _fulfilling(self, where: Mapping[str, Any]) -> list[Allowed]:
+        """Return which rows have records that fulfil all conditions."""
+        held = [segment.payload for segment in self.members if segment.payload is not None]
+        known = {name for payload in held for name in payload.columns}
+        for name, condition in where.items():
+            conditions(name, condition)
+            if name not in known and self.members:
+                raise InputError(
+                    f"where: no item has a field {name!r}. Fields are: "
+                    f"{', '.join(sorted(known)) or 'none; pass payload= to add'}."
+                )
+        masks = [np.zeros(len(s.ids), bool) if s.payload is None else s.payload.matching(where)
+                 for s in self.members]  # fmt: skip
+        return [Allowed.where(mask & ~segment.removed)
+                for mask, segment in zip(masks, self.members, strict=True)]  # fmt: skip
 
     def _flagged(self, flags: Mask) -> list[Allowed]:
         """Turn a mask over the live items into rows of each segment."""

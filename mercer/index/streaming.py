@@ -20,7 +20,7 @@ MEMORY = 1 << 30  # bytes that adding takes unless the user says otherwise
 COPIES = 4  # of the items and vectors of a block that are in memory together, at most
 LEAST = 1000  # rows of a block
 Unfinished = tuple[str, int] | None
-Block = tuple[Any, Any, Unfinished]
+New = tuple[Any, Any, Any]  # items, their ids and their records
 
 
 class Source:
@@ -33,30 +33,30 @@ class Source:
     """
 
     def __init__(
-        self, X: Any, ids: Array | None, rows: int | None, name: str | None = None
+        self, X: Any, ids: Array | None, payload: Any, rows: int | None, name: str | None = None
     ) -> None:
-        self._X, self._ids, self._rows, self._name = X, ids, rows, name
+        self._X, self._ids, self._payload, self._rows, self._name = X, ids, payload, rows, name
         self.large = rows is not None
 
-    def blocks(self, unfinished: Unfinished) -> Iterator[Block]:
-        """Yield items, their ids, and what is to be remembered once they are added.
+    def blocks(self, unfinished: Unfinished) -> Iterator[tuple[New, Unfinished]]:
+        """Yield items, and what is to be remembered once they are added.
 
         If this source is the one that was left `unfinished`, go on after the rows added so far.
         """
         if self._rows is None:
-            yield from ((X, None, unfinished) for X in self._X)
+            yield from (((X, None, None), unfinished) for X in self._X)
             return
         name, done = unfinished or (None, 0)
         n, first = items.length(self._X), done if name == self._name else 0
         for start in range(first, n, self._rows):
             end = min(start + self._rows, n)
-            ids = None if self._ids is None else self._ids[start:end]
+            rest = (None if one is None else one[start:end] for one in (self._ids, self._payload))
             left = self._name is not None and end < n
-            yield self._X[start:end], ids, (str(self._name), end) if left else None
+            yield (self._X[start:end], *rest), (str(self._name), end) if left else None
 
 
 def source(
-    X: Any, ids: Any, recipe: Recipe | None, memory: int | None, written: bool
+    X: Any, ids: Any, payload: Any, recipe: Recipe | None, memory: int | None, written: bool
 ) -> Source | None:
     """Return the source of what a user wants to add, or None if it is added at once.
 
@@ -66,6 +66,8 @@ def source(
         What to add.
     ids : array_like, optional
         Their ids.
+    payload : list of dict, optional
+        Their records.
     recipe : Recipe
         What is made of them.
     memory : int, optional
@@ -79,9 +81,11 @@ def source(
         read = _read(path)
         X, ids = read.X, read.ids if ids is None else ids
     elif isinstance(X, Iterator):
-        if ids is not None:
-            raise InputError("an iterator of blocks takes no ids. Add block after block with ids.")
-        return Source(_checked(X), None, None)
+        if ids is not None or payload is not None:
+            raise InputError(
+                "an iterator of blocks takes no ids and no payload. Add block after block instead."
+            )
+        return Source(_checked(X), None, None, None)
     else:
         X = items.rows_of(X) if isinstance(X, np.memmap) else X
         if not isinstance(X, np.memmap) or not written:
@@ -91,7 +95,12 @@ def source(
     named = None if ids is None else np.asarray(ids)
     if named is not None and len(named) != items.length(X):
         raise InputError(f"{len(named)} ids for {items.length(X)} items. Pass one id per item.")
-    return Source(X, named, max(1, rows), _name(X, path))
+    records = None if payload is None else list(payload)
+    if records is not None and len(records) != items.length(X):
+        raise InputError(
+            f"{len(records)} records for {items.length(X)} items. Pass one record per item."
+        )
+    return Source(X, named, records, max(1, rows), _name(X, path))
 
 
 def _read(path: Path) -> items.Items:

@@ -16,6 +16,7 @@ from mercer.index.aim import Aim
 from mercer.index.curve import Curve
 from mercer.index.explanation import Explanation
 from mercer.index.manner import Manner
+from mercer.index.payload import Payload
 from mercer.index.recipe import Recipe
 from mercer.index.segment import Segment
 from mercer.index.segments import Segments
@@ -279,7 +280,8 @@ def _unpack_segment(tree: dict[str, Any], recipe: Recipe) -> Segment:
             f"a segment has k(x, x) as {diag.dtype} and ids as {ids.dtype}, not as float64, and "
             f"integers or strings. {RESTORE}"
         )
-    return Segment(P, diag, rows, ids, np.zeros(len(ids), bool))
+    payload = Payload.unpack(tree.get("payload"), len(ids))
+    return Segment(P, diag, rows, ids, np.zeros(len(ids), bool), payload)
 
 
 READERS: dict[int, Callable[[store.Opened, Kept | None, bool], Kept]] = {

@@ -50,7 +50,7 @@ def relearn(
     there = [_prepared(segment.live_items(), kernel) for segment in members]
     new.fit(Prepared.join(there))
     for segment, P in zip(members, there, strict=True):
-        new.add(P, ids=segment.live_ids)
+        new.add(P, ids=segment.live_ids, payload=segment.live_records())
     return new
 
 

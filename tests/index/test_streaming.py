@@ -173,7 +173,10 @@ def failing():
 def test_bad_input_is_refused(folder):
     with mercer.open(folder) as store:
         for wrong, told in [
-            (lambda: store.add(iter([X]), ids=[1]), "an iterator of blocks takes no ids"),
+            (
+                lambda: store.add(iter([X]), ids=[1]),
+                "an iterator .* takes no ids and no payload",
+            ),
             (lambda: store.add(mapped(folder), ids=[1]), "1 ids for 5000 items"),
             (lambda: store.add(mapped(folder), memory=0), "memory is 0"),
             (lambda: store.add(folder.parent / "nowhere.npy"), "nowhere.npy"),
