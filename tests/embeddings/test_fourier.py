@@ -243,7 +243,7 @@ def test_seeds_choose():
     [
         ({"n_bits": 0}, "n_bits is 0. Pass an integer of at least 1"),
         ({"n_components": 1.5}, "n_components is 1.5"),
-        ({"n_landmarks": None}, "n_landmarks is None"),
+        ({"n_landmarks": 0}, "n_landmarks is 0"),
         ({"scale": 0.0}, "scale is 0.0. Pass a finite number above 0"),
         ({"seed": -1}, "seed is -1"),
         ({"kernel": "rfb"}, "Did you mean 'rbf'"),

@@ -223,7 +223,7 @@ def test_kernels_that_are_no_inner_product(C):
     [
         ({"n_items": 1}, "n_items is 1. Pass an integer of at least 2"),
         ({"n_bits": 0}, "n_bits is 0. Pass an integer of at least 1"),
-        ({"n_landmarks": None}, "n_landmarks is None"),
+        ({"n_landmarks": 0}, "n_landmarks is 0"),
         ({"C": 0}, "C is 0. Pass a finite number above 0"),
         ({"C": np.inf}, "C is inf"),
         ({"seed": -1}, "seed is -1"),
