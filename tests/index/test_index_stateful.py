@@ -175,11 +175,14 @@ class Durable(Changes):
 
     @rule()
     @precondition(lambda self: self.live)
-    def update_half(self):
-        names = list(self.live)[::2]
-        rows = list(self.live.values())[-len(names) :]
-        self.index.update(POOL[rows], names)
-        self.live |= dict(zip(names, rows, strict=True))
+    def update_half_and_back(self):
+        names, rows = list(self.live)[::2], list(self.live.values())
+        others = rows[-len(names) :]
+        self.index.update(POOL[others], names)
+        found = self.index.search(QUERIES, 4)
+        expected = self.best([*rows[1::2], *others], 4)
+        np.testing.assert_allclose(found.scores, expected, rtol=2e-6, atol=1e-9)
+        self.index.update(POOL[rows[::2]], names)
 
     @rule()
     def reopen(self):

@@ -153,7 +153,7 @@ def test_answers_bring_records(index):
         ({"year": "2000"}, lambda r: False),
         ({}, lambda r: True),
     ],
-    ids=str,
+    ids=lambda one: str(one) if isinstance(one, dict) else "",
 )
 def test_filters_by_records(index, where, holds):
     """As a list of the ids of those records for which plain Python holds."""
