@@ -122,7 +122,7 @@ def test_some_answers_are_matches(key):
     assert len(some) == len(rows)
     for name, value in vars(found).items():
         whole = name in ("kernel", "recall", "estimated", "payload")
-            expected = value if whole else value[rows]
+        expected = value if whole else value[rows]
         np.testing.assert_array_equal(getattr(some, name), expected)
 
 
