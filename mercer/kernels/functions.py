@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from mercer import items
 from mercer.errors import InputError, KernelError
+from mercer.kernels import processes
 from mercer.kernels.base import Kernel
 from mercer.kernels.memory import Values, afresh, in_use
 from mercer.kernels.prepared import Prepared
+from mercer.kernels.processes import short
 from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
 from mercer.runtime.params import check_number, plain
@@ -88,24 +90,43 @@ class FunctionKernel(_Called):
     tile_shape = (16, 256)
     _maker = "from_function"
 
+    def __init__(
+        self, function: Callable[[Any, Any], Any], psd: bool = False, n_processes: int = 1
+    ) -> None:
+        self.n_processes = n_processes
+        super().__init__(function, psd)
+
+    def _validate(self) -> None:
+        super()._validate()
+        processes.check(self)
+        self.tile_shape = type(self).tile_shape if self.n_processes == 1 else processes.TILE
+
+    def _facts(self) -> dict[str, Any]:
+        several = {} if self.n_processes == 1 else {"n_processes": self.n_processes}
+        return super()._facts() | several
+
     def tolerance(self, *prepared: Prepared, dtype: npt.DTypeLike = np.float32) -> float:
         """Allow for the function's own roundings in double precision, and for the result's."""
         return unit(dtype) + 2.0**-40
 
-    def _value(self, x: Any, y: Any) -> float:
-        """Return the kernel value of two objects."""
-        return float(self.function(x, y))
+    def similarity(self, number: float) -> float:
+        """Return the kernel value for what the function returned."""
+        return number
 
-    def _guarded(self, x: Any, y: Any) -> float:
+    def number(self, x: Any, y: Any) -> float:
+        """Return what the function returns, or raise KernelError naming the items."""
         try:
-            return self._value(x, y)
+            return float(self.function(x, y))
         except KernelError:
             raise
         except Exception as error:
             raise KernelError(
-                f"{self.label}: fails on the items {_short(x)} and {_short(y)}: "
+                f"{self.label}: fails on the items {short(x)} and {short(y)}: "
                 f"{type(error).__name__}: {error}. It must return a number for any two items."
             ) from error
+
+    def _value(self, x: Any, y: Any) -> float:
+        return self.similarity(self.number(x, y))
 
     def _fill(self, X: Any, Y: Any, out: Array) -> None:
         rows, columns = (axis.ravel() for axis in np.indices(out.shape))
@@ -145,18 +166,20 @@ class FunctionKernel(_Called):
 
     def _called(self, xs: list[Any], ys: list[Any]) -> Values:
         """Return the values of as many pairs, and note how long a call takes."""
+        if processes.are_worth(self, len(xs), self._seconds):
+            return processes.values(self, xs, ys)
         values = np.empty(len(xs))
         if self._seconds and len(xs) < MANY:  # too few to tell more than is known
-            values[:] = [self._guarded(x, y) for x, y in zip(xs, ys, strict=True)]
+            values[:] = [self._value(x, y) for x, y in zip(xs, ys, strict=True)]
         elif self._seconds:
             started = time.perf_counter()
-            values[:] = [self._guarded(x, y) for x, y in zip(xs, ys, strict=True)]
+            values[:] = [self._value(x, y) for x, y in zip(xs, ys, strict=True)]
             self._seconds = (time.perf_counter() - started) / len(xs)
         else:  # the first ones: one of them may load a package, or be disturbed
             times = np.empty(len(xs))
             for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
                 started = time.perf_counter()
-                values[place] = self._guarded(x, y)
+                values[place] = self._value(x, y)
                 times[place] = time.perf_counter() - started
             self._seconds = float(np.median(times)) if len(times) else 0.0
         return values
@@ -190,10 +213,11 @@ class DistanceKernel(FunctionKernel):
     _maker = "from_distance"
 
     def __init__(
-        self, function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False
-    ) -> None:
+        self, function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False,
+        n_processes: int = 1,
+    ) -> None:  # fmt: skip
         self.gamma = gamma
-        super().__init__(function, psd)
+        super().__init__(function, psd, n_processes)
 
     def _validate(self) -> None:
         super()._validate()
@@ -202,8 +226,9 @@ class DistanceKernel(FunctionKernel):
     def _facts(self) -> dict[str, Any]:
         return {"gamma": float(self.gamma)} | super()._facts()
 
-    def _value(self, x: Any, y: Any) -> float:
-        distance = float(self.function(x, y))
+    def similarity(self, number: float) -> float:
+        """Return exp(-gamma number), or raise KernelError where it cannot be ranked."""
+        distance = number
         if distance < 0:
             raise KernelError(
                 f"{self.label}: the distance of two items is {distance:.4g}. Distances are at "
@@ -268,7 +293,9 @@ class GramKernel(_Called):
         return out
 
 
-def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> FunctionKernel:
+def from_function(
+    function: Callable[[Any, Any], float], psd: bool = False, *, n_processes: int = 1
+) -> FunctionKernel:
     """Make a kernel from a Python function of two objects of any type.
 
     The function is called once for every pair, at Python's speed. For functions of two float
@@ -281,6 +308,10 @@ def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> F
         arrive as int64 or float64, so that products of bytes do not overflow.
     psd : bool
         Whether it is positive semi-definite; certificates rely on it.
+    n_processes : int
+        How many processes call it, where that takes over a second; -1 for as many as there are
+        cores. Other processes import its module anew and do not see what was changed in it since;
+        a few pairs of each batch are compared to notice that.
 
     Examples
     --------
@@ -291,7 +322,7 @@ def from_function(function: Callable[[Any, Any], float], psd: bool = False) -> F
     array([[3., 0.],
            [0., 3.]], dtype=float32)
     """
-    return FunctionKernel(function, psd)
+    return FunctionKernel(function, psd, n_processes)
 
 
 def from_gram(function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) -> GramKernel:
@@ -318,8 +349,9 @@ def from_gram(function: Callable[[Any, Any], npt.ArrayLike], psd: bool = False) 
 
 
 def from_distance(
-    function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False
-) -> DistanceKernel:
+    function: Callable[[Any, Any], float], gamma: float = 1.0, psd: bool = False, *,
+    n_processes: int = 1,
+) -> DistanceKernel:  # fmt: skip
     """Make the kernel exp(-gamma d(x, y)) from a distance between two objects.
 
     Parameters
@@ -331,6 +363,8 @@ def from_distance(
     psd : bool
         Whether the kernel is positive semi-definite, as it is for squared Euclidean, city-block
         and other negative definite distances.
+    n_processes : int
+        As in `from_function`.
 
     Examples
     --------
@@ -340,7 +374,7 @@ def from_distance(
     >>> kernels.from_distance(differences)(["cat"], ["cat", "car"]).round(3)
     array([[1.   , 0.368]], dtype=float32)
     """
-    return DistanceKernel(function, gamma, psd)
+    return DistanceKernel(function, gamma, psd, n_processes)
 
 
 def function_state(kernel: Kernel, state: dict[str, Any]) -> dict[str, Any]:
@@ -422,8 +456,3 @@ def _rounding(dtype: DType) -> float:
 
 def _name(function: Any) -> str:
     return getattr(function, "__name__", repr(function))
-
-
-def _short(item: Any) -> str:
-    text = repr(item)
-    return text if len(text) <= 60 else text[:57] + "..."

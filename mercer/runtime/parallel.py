@@ -42,17 +42,22 @@ def count(n_jobs: int | None = None) -> int:
     n_jobs = asked.n_jobs if n_jobs is None else n_jobs
     if type(n_jobs) is int and n_jobs > 0:  # the usual case, in every search
         return n_jobs
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    cores = cores or 1
     if n_jobs is None:
         wish = os.environ.get("OMP_NUM_THREADS", "")
-        return int(wish) if wish.isdigit() and int(wish) > 0 else cores
+        return int(wish) if wish.isdigit() and int(wish) > 0 else cores()
     wanted: Any = n_jobs
     if isinstance(wanted, bool) or not isinstance(wanted, Integral) or wanted == 0:
         raise InputError(
             f"n_jobs is {n_jobs!r}. Pass a number of threads, -1 for all cores, or None."
         )
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+    return int(n_jobs) if n_jobs > 0 else max(1, cores() + 1 + int(n_jobs))
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def spans(stop: int, step: int, start: int = 0) -> list[slice]:
