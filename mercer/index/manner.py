@@ -18,6 +18,7 @@ K = 10  # items asked for
 MOST, LEAST, PAIRS = 256, 16, 20_000_000  # queries, and pairs compared if these are enough
 LEAST_TURNS, TURNS = 2, 5  # that count, after the first ones
 SPENT = 0.1  # seconds after which there are no more turns than needed
+LONG = 0.1  # seconds of a turn beside which compiling and fetching do not matter
 FAR = 4  # times slower than the fastest: even if that was a disturbed turn, there is no further one
 WORTH = 1.2  # times as fast as comparing everything: less is not told from chance
 
@@ -70,7 +71,8 @@ def fastest(recipe: Recipe, segments: Segments) -> Manner:
 def _times(manners: list[Manner], recipe: Recipe, segments: Segments, P: Prepared) -> list[float]:
     """Return the least seconds that each manner takes, in turns so that drifts hit all alike.
 
-    The first turn does not count: it compiles, and fetches from memory what the others find there.
+    The first turn does not count, unless it is long: it compiles, and fetches from memory what the
+    others find there.
     """
     searches = [Search(manner.of(recipe), segments, Pace()) for manner in manners]
 
@@ -80,8 +82,9 @@ def _times(manners: list[Manner], recipe: Recipe, segments: Segments, P: Prepare
         return clock() - started
 
     places = range(len(manners))
-    for place in places:
-        ask(place)
+    first = [ask(place) for place in places]
+    if min(first) > LONG:
+        return first
     least = [ask(place) for place in places]
     asked = [place for place, once in enumerate(least) if once <= FAR * min(least)]
     turns: list[list[float]] = []

@@ -62,12 +62,21 @@ def timed(monkeypatch, *seconds):
 
 def test_manners_take_turns(monkeypatch):
     """The least of several turns is not fooled by those that were disturbed, or came first."""
+    monkeypatch.setattr(manner, "LONG", 9)
     least, order = timed(monkeypatch, 7, 5, 1, 2, 9, 2, 3, 8)
     np.testing.assert_allclose(least, [1, 2])
     assert order == [False, True] * 4
 
 
+def test_one_long_turn_is_enough(monkeypatch):
+    monkeypatch.setattr(manner, "LONG", 4)
+    least, order = timed(monkeypatch, 7, 5)
+    np.testing.assert_allclose(least, [7, 5])
+    assert order == [False, True]
+
+
 def test_a_manner_that_is_far_behind_is_not_asked_again(monkeypatch):
+    monkeypatch.setattr(manner, "LONG", 9)
     least, order = timed(monkeypatch, 9, 5, 1, 5, 2, 3)
     np.testing.assert_allclose(least, [1, 5])
     assert order == [False, True, False, True, False, False]
