@@ -32,6 +32,10 @@ TILE = (16, 4096)  # compared at a time: larger batches start processes less oft
 PATIENCE = 5.0  # seconds that a process has to end
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 CURE = "or pass n_processes=1."
+ADVICE = (
+    "Other processes import its module anew, without what was changed in it since. Bind such "
+    f"values as arguments (functools.partial), {CURE}"
+)
 
 
 class Called(Protocol):
@@ -139,7 +143,7 @@ class _Batch:
             self.kernel.number(x, y)  # fails here too, with the error that users know
             raise KernelError(
                 f"{self.kernel.label}: fails on the items {short(x)} and {short(y)} in another "
-                f"process, but not here: {done.failed}. {_ADVICE}"
+                f"process, but not here: {done.failed}. {ADVICE}"
             )
 
     def _compare(self, there: list[float]) -> None:
@@ -152,14 +156,8 @@ class _Batch:
             x, y = (items[self.tried[worst]] for items in (self.xs, self.ys))
             raise KernelError(
                 f"{self.kernel.label}: returns {here[worst]:.6g} for the items {short(x)} and "
-                f"{short(y)} here, but {there[worst]:.6g} in another process. {_ADVICE}"
+                f"{short(y)} here, but {there[worst]:.6g} in another process. {ADVICE}"
             )
-
-
-_ADVICE = (
-    "Other processes import its module anew, without what was changed in it since. Bind such "
-    f"values as arguments (functools.partial), {CURE}"
-)
 
 
 @contextmanager
