@@ -12,7 +12,7 @@ from mercer.errors import InputError, KernelError
 from mercer.kernels._loops import WITH_INFINITY, Loops, user_loops
 from mercer.kernels._single import SinglePrecision
 from mercer.kernels.base import Kernel
-from mercer.kernels.functions import (
+from mercer.kernels.callables import (
     check_symmetry,
     function_state,
     reduced,

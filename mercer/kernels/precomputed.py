@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.functions import check_symmetry
+from mercer.kernels.callables import check_symmetry
 from mercer.kernels.prepared import Prepared
 from mercer.kernels.similarity import unit
 from mercer.runtime.arrays import Array, DType, Ids
