@@ -18,6 +18,11 @@ from mercer.store import holds_index
 
 WORDS = {"true": True, "false": False, "none": None}
 
+FORMATS = (
+    ".npy .npz .fvecs .ivecs .bvecs .fbin .u8bin .i8bin .csv .tsv .parquet .feather .arrow, "
+    "a folder of .npy (sets), or - (.csv or .npy)"
+)
+
 
 def import_modules(names: list[str] | None) -> list[str]:
     """Import modules of the user, from the current folder too, so that they register kernels."""
